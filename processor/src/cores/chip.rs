@@ -342,8 +342,9 @@ impl Chip {
         let (core, context) = self.place(hart);
         let pc = self.pc(hart);
         let head = self.cores[core].contexts[context].head;
-        self.cores[core].squash(context, head, self.now, &self.config, &mut ());
-        let state = &mut self.cores[core].contexts[context];
+        let Core { contexts, shared } = &mut self.cores[core];
+        let state = &mut contexts[context];
+        shared.squash(state, context, head, self.now, &self.config, &mut ());
         state.redirect(pc, self.now);
         state.halted = true;
         state.waits = false;
@@ -372,7 +373,12 @@ impl Chip {
     /// one.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
-        self.cores.iter().map(|core| core.next).filter(|&next| next != u64::MAX).min().map(|next| next.max(self.now))
+        self.cores
+            .iter()
+            .map(|core| core.shared.next)
+            .filter(|&next| next != u64::MAX)
+            .min()
+            .map(|next| next.max(self.now))
     }
 
     /// Takes the DMA transfers that have completed since the last call.
@@ -451,7 +457,7 @@ impl Chip {
                     self.transfers.push(*completion);
                     transferred = true;
                 } else {
-                    self.cores[completion.core].next = now;
+                    self.cores[completion.core].shared.next = now;
                 }
             }
             let mut environment = Environment::<S> {
@@ -470,16 +476,19 @@ impl Chip {
             let (last, first) = self.cores.split_at_mut(turn);
             for cores in [first, last] {
                 for core in cores {
-                    if core.next <= now || core.waits() && core.may_continue(environment.memory) || self.every_cycle {
+                    if core.shared.next <= now
+                        || core.shared.waits() && core.shared.may_continue(environment.memory)
+                        || self.every_cycle
+                    {
                         core.step(now, &self.completions, &mut environment);
                         if environment.ended
-                            && let Some(fault) = core.fault
+                            && let Some(fault) = core.shared.fault
                         {
                             return Err(fault);
                         }
                     }
-                    next = next.min(core.next);
-                    waits |= core.waits();
+                    next = next.min(core.shared.next);
+                    waits |= core.shared.waits();
                 }
             }
             let active = environment.active;
@@ -489,7 +498,7 @@ impl Chip {
                 if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {
                     supervisor.raise_software();
                 }
-                self.cores[core].next = now + 1;
+                self.cores[core].shared.next = now + 1;
                 next = now + 1;
             }
             if waits && active || self.every_cycle || ended {
@@ -510,12 +519,12 @@ impl Chip {
     fn stop(&mut self) -> Option<Stop> {
         let mut halted = true;
         for core in &mut self.cores {
-            if let Some((context, status)) = core.exits.pop() {
-                let hart = core.number * self.config.contexts + context;
+            if let Some((context, status)) = core.shared.exits.pop() {
+                let hart = core.shared.number * self.config.contexts + context;
                 return Some(Stop::Exited { hart, status });
             }
-            if let Some(context) = core.stops.pop() {
-                return Some(Stop::Host(core.number * self.config.contexts + context));
+            if let Some(context) = core.shared.stops.pop() {
+                return Some(Stop::Host(core.shared.number * self.config.contexts + context));
             }
             halted &= core.contexts.iter().all(|context| context.halted);
         }

@@ -2,8 +2,8 @@
 //! Memory accesses: loads, forwarding from stores in flight, and instructions that execute alone.
 
 use super::code::Kind;
-use super::context::{Full, bit};
-use super::core::{Core, Environment, Setting, lowest_two};
+use super::context::{Context, Full, bit};
+use super::core::{Core, Environment, Setting, Shared, lowest_two};
 use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::rv64::supervisor::number::SATP;
@@ -11,220 +11,48 @@ use crate::isa::{AtomicKind, Effect, Rounding};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
 use crate::{Service, Syscall, SyscallResult};
 
-/// What became of a load that may be sent.
-enum Attempt {
-    Sent,
-    /// It waits for an older instruction of its context.
-    Blocked,
-    /// Memory has refused it.
-    Refused,
-}
-
 impl Core {
     /// Executes instructions that are the oldest of their context and execute alone, contexts in
     /// turns, and sends loads, the older first.
     pub(super) fn access<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
-        if self.contexts.iter().all(|context| context.serial | context.unsent == 0) {
+        let Self { contexts, shared } = self;
+        if contexts.iter().all(|context| context.serial | context.unsent == 0) {
             return;
         }
-        let (count, mut index) = (self.count::<S>(), self.first::<S>(now));
+        let count = contexts.len();
+        let mut index = (now % count as u64) as usize;
         for _ in 0..count {
-            let context = &self.contexts[index];
-            if context.serial != 0 && context.serial & bit(context.head) != 0 {
-                self.execute_alone(index, now, environment);
+            let context = &mut contexts[index];
+            if context.serial & bit(context.head) != 0 {
+                shared.execute_alone(context, index, now, environment);
             }
             index = if index + 1 == count { 0 } else { index + 1 };
-        }
-        if S::SINGLE {
-            let mut unsent = self.contexts[0].unsent;
-            while unsent != 0 {
-                let number = self.contexts[0].oldest(unsent);
-                let attempt = self.send_load(0, number, now, environment);
-                self.retry |= matches!(attempt, Attempt::Refused);
-                // The load may have removed younger ones.
-                unsent &= !bit(number) & self.contexts[0].unsent;
-            }
-            return;
         }
         let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
         let ages = &mut all[..count];
         let mut unsent = [0; ChipConfig::MAX_CONTEXTS];
         let mut any = false;
-        for (index, context) in self.contexts.iter().enumerate() {
+        for (index, context) in contexts.iter().enumerate() {
             if context.unsent != 0 {
                 unsent[index] = context.unsent;
                 ages[index] = context.entry(context.oldest(context.unsent)).age;
                 any = true;
             }
         }
-        if !any {
-            return;
-        }
-        loop {
+        while any {
             let (index, age, _) = lowest_two(ages);
             if age == u64::MAX {
                 break;
             }
-            let number = self.contexts[index].oldest(unsent[index]);
-            let attempt = self.send_load(index, number, now, environment);
-            self.retry |= matches!(attempt, Attempt::Refused);
+            let context = &mut contexts[index];
+            let number = context.oldest(unsent[index]);
+            shared.send_load(context, index, number, now, environment);
             // The load may have removed younger ones.
-            let context = &self.contexts[index];
             unsent[index] &= !bit(number) & context.unsent;
             ages[index] = match unsent[index] {
                 0 => u64::MAX,
                 rest => context.entry(context.oldest(rest)).age,
             };
-        }
-    }
-
-    fn send_load<S: Setting>(
-        &mut self,
-        index: usize,
-        number: u64,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) -> Attempt {
-        let context = &self.contexts[index];
-        let own = bit(number);
-        let older = context.before(number);
-        // Every older store must have an address.
-        if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
-            return Attempt::Blocked;
-        }
-        let load = context.entry(number);
-        let mut stores = context.stores & older;
-        while stores != 0 {
-            let other = context.youngest(stores);
-            let store = context.entry(other);
-            if store.overlaps(load) {
-                let ready = self.has_second::<S>(index, other);
-                // A device answers each of its loads itself.
-                let device = environment.memory.region(load.address, load.width) == Region::Device;
-                if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
-                    return Attempt::Blocked;
-                }
-                let data = self.registers.values[store.sources[1]];
-                let value = data >> (8 * load.address.wrapping_sub(store.address));
-                let context = &mut self.contexts[index];
-                context.unsent &= !own;
-                context.statistics.forwarded += 1;
-                let entry = context.entry_mut(number);
-                (entry.forwarded, entry.accessed) = (other + 1, now);
-                self.bind(index, number, value, now, now, environment);
-                return Attempt::Sent;
-            }
-            stores &= !bit(other);
-        }
-        // Loads of the same address are performed in order.
-        let mut loads = older & context.loads & !context.performed & !context.queued & !context.untranslated;
-        while loads != 0 {
-            let other = context.oldest(loads);
-            if context.entry(other).overlaps(load) {
-                return Attempt::Blocked;
-            }
-            loads &= !bit(other);
-        }
-        match environment.memory.region(load.address, load.width) {
-            Region::Memory => {}
-            Region::Device if number == context.head => {
-                let context = &mut self.contexts[index];
-                context.barriers |= own;
-                context.device_load = number;
-            }
-            Region::Device => return Attempt::Blocked,
-            Region::Nothing => {
-                self.fail::<S>(index, number, now);
-                return Attempt::Sent;
-            }
-        }
-        match self.request(index, number, RequestKind::Load, now, environment) {
-            Answer::Ready { at, value } => {
-                self.contexts[index].unsent &= !own;
-                self.bind(index, number, value, now, at, environment);
-                Attempt::Sent
-            }
-            Answer::Pending => {
-                let context = &mut self.contexts[index];
-                context.unsent &= !own;
-                context.pending |= own;
-                Attempt::Sent
-            }
-            Answer::Retry => Attempt::Refused,
-            Answer::Fault => {
-                self.fail::<S>(index, number, now);
-                Attempt::Sent
-            }
-        }
-    }
-
-    /// Ends an access to an invalid address; it faults if it becomes the oldest instruction.
-    fn fail<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
-        let context = &mut self.contexts[index];
-        let own = bit(number);
-        let entry = context.entry_mut(number);
-        entry.fails = true;
-        let end = now + u64::from(entry.decoded.latency);
-        context.unsent &= !own;
-        context.serial &= !own;
-        context.performed |= own & context.loads;
-        self.schedule::<S>(index, number, now, end);
-    }
-
-    /// Sends the access of an instruction.
-    fn request<S: Setting>(
-        &mut self,
-        index: usize,
-        number: u64,
-        kind: RequestKind,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) -> Answer {
-        let tag = self.tag(number);
-        let entry = self.contexts[index].entry_mut(number);
-        (entry.tag, entry.accessed) = (tag, now);
-        let request =
-            Request { core: self.number, context: index as u8, tag, address: entry.address, width: entry.width, kind };
-        environment.active = true;
-        environment.memory.request(now, request)
-    }
-
-    /// Gives a load or an atomic its value, which is the content of its address in this cycle; later
-    /// instructions can use it from cycle `at` on.
-    fn bind<S: Setting>(
-        &mut self,
-        index: usize,
-        number: u64,
-        value: u64,
-        now: u64,
-        at: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        let entry = self.contexts[index].entry(number);
-        let loads = entry.decoded.kind == Kind::Load;
-        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
-        let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
-        self.schedule::<S>(index, number, now, end);
-        if !loads {
-            return;
-        }
-        let context = &mut self.contexts[index];
-        context.performed |= bit(number);
-        // A younger load of the same address may have an older value.
-        let mut younger =
-            (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
-        while younger != 0 {
-            let other = context.oldest(younger);
-            let load = context.entry(other);
-            if load.overlaps(context.entry(number)) && load.forwarded <= number {
-                let pc = load.pc;
-                let context = &mut self.contexts[index];
-                context.statistics.reordered += 1;
-                self.squash(index, other, now, environment.config, environment.observer);
-                self.contexts[index].redirect(pc, now + environment.config.redirect);
-                return;
-            }
-            younger &= !bit(other);
         }
     }
 
@@ -238,7 +66,7 @@ impl Core {
         let index = usize::from(completion.context);
         if completion.source == Source::Data
             && completion.tag == WALK_TAG
-            && let Some(translation) = &mut self.translation
+            && let Some(translation) = &mut self.shared.translation
         {
             translation.arrived(completion.at.max(now), completion.value);
             return;
@@ -258,14 +86,186 @@ impl Core {
         {
             return;
         }
-        self.contexts[index].pending &= !bit(number);
-        self.bind(index, number, completion.value, now, completion.at.max(now), environment);
+        context.pending &= !bit(number);
+        self.shared.bind(context, index, number, completion.value, now, completion.at.max(now), environment);
+    }
+}
+
+impl Shared {
+    /// As [`Core::access`], for the only context of a core.
+    #[inline]
+    pub(super) fn access_alone<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        if context.serial & bit(context.head) != 0 {
+            self.execute_alone(context, 0, now, environment);
+        }
+        let mut unsent = context.unsent;
+        while unsent != 0 {
+            let number = context.oldest(unsent);
+            self.send_load(context, 0, number, now, environment);
+            // The load may have removed younger ones.
+            unsent &= !bit(number) & context.unsent;
+        }
+    }
+
+    /// Sends a load, unless it has to wait: for an older instruction of its context, or because memory
+    /// refuses it.
+    fn send_load<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let own = bit(number);
+        let older = context.before(number);
+        // Every older store must have an address.
+        if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
+            return;
+        }
+        let load = context.entry(number);
+        let mut stores = context.stores & older;
+        while stores != 0 {
+            let other = context.youngest(stores);
+            let store = context.entry(other);
+            if store.overlaps(load) {
+                let ready = self.has_second::<S>(context, other);
+                // A device answers each of its loads itself.
+                let device = environment.memory.region(load.address, load.width) == Region::Device;
+                if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
+                    return;
+                }
+                let data = self.registers.values[store.sources[1]];
+                let value = data >> (8 * load.address.wrapping_sub(store.address));
+                context.unsent &= !own;
+                context.statistics.forwarded += 1;
+                let entry = context.entry_mut(number);
+                (entry.forwarded, entry.accessed) = (other + 1, now);
+                self.bind(context, index, number, value, now, now, environment);
+                return;
+            }
+            stores &= !bit(other);
+        }
+        // Loads of the same address are performed in order.
+        let mut loads = older & context.loads & !context.performed & !context.queued & !context.untranslated;
+        while loads != 0 {
+            let other = context.oldest(loads);
+            if context.entry(other).overlaps(load) {
+                return;
+            }
+            loads &= !bit(other);
+        }
+        match environment.memory.region(load.address, load.width) {
+            Region::Memory => {}
+            Region::Device if number == context.head => {
+                context.barriers |= own;
+                context.device_load = number;
+            }
+            Region::Device => return,
+            Region::Nothing => {
+                self.fail::<S>(context, index, number, now);
+                return;
+            }
+        }
+        match self.request(context, index, number, RequestKind::Load, now, environment) {
+            Answer::Ready { at, value } => {
+                context.unsent &= !own;
+                self.bind(context, index, number, value, now, at, environment);
+            }
+            Answer::Pending => {
+                context.unsent &= !own;
+                context.pending |= own;
+            }
+            Answer::Retry => self.retry = true,
+            Answer::Fault => {
+                self.fail::<S>(context, index, number, now);
+            }
+        }
+    }
+
+    /// Ends an access to an invalid address; it faults if it becomes the oldest instruction.
+    fn fail<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
+        let own = bit(number);
+        let entry = context.entry_mut(number);
+        entry.fails = true;
+        let end = now + u64::from(entry.decoded.latency);
+        context.unsent &= !own;
+        context.serial &= !own;
+        context.performed |= own & context.loads;
+        self.schedule::<S>(index, number, now, end);
+    }
+
+    /// Sends the access of an instruction.
+    fn request<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        kind: RequestKind,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Answer {
+        let tag = self.tag(number);
+        let entry = context.entry_mut(number);
+        (entry.tag, entry.accessed) = (tag, now);
+        let request =
+            Request { core: self.number, context: index as u8, tag, address: entry.address, width: entry.width, kind };
+        environment.active = true;
+        environment.memory.request(now, request)
+    }
+
+    /// Gives a load or an atomic its value, which is the content of its address in this cycle; later
+    /// instructions can use it from cycle `at` on.
+    fn bind<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        value: u64,
+        now: u64,
+        at: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let entry = context.entry(number);
+        let loads = entry.decoded.kind == Kind::Load;
+        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
+        let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
+        self.schedule::<S>(index, number, now, end);
+        if !loads {
+            return;
+        }
+        context.performed |= bit(number);
+        // A younger load of the same address may have an older value.
+        let mut younger =
+            (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
+        while younger != 0 {
+            let other = context.oldest(younger);
+            let load = context.entry(other);
+            if load.overlaps(context.entry(number)) && load.forwarded <= number {
+                let pc = load.pc;
+                context.statistics.reordered += 1;
+                self.squash(context, index, other, now, environment.config, environment.observer);
+                context.redirect(pc, now + environment.config.redirect);
+                return;
+            }
+            younger &= !bit(other);
+        }
     }
 
     /// Executes the oldest instruction of a context, which has been issued and executes alone, if it
     /// may.
-    fn execute_alone<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
-        let context = &mut self.contexts[index];
+    fn execute_alone<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         let number = context.head;
         let entry = *context.entry(number);
         let drained = |memory: &S::Memory| memory.drained(self.number, index as u8);
@@ -273,7 +273,7 @@ impl Core {
         let operands = entry.sources.map(|source| self.registers.values[source]);
         let may_execute = match entry.decoded.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
-                self.execute_atomic(index, number, width, kind, now, environment);
+                self.execute_atomic(context, index, number, width, kind, now, environment);
                 return;
             }
             Effect::Fence(order) => {
@@ -286,9 +286,7 @@ impl Core {
                 self.draining |= u8::from(!drained) << index;
                 if drained {
                     environment.memory.invalidate_instructions(self.number);
-                    for context in &mut self.contexts {
-                        context.fetch.block = super::context::Fetch::NO_BLOCK;
-                    }
+                    self.drops_blocks = true;
                 }
                 drained
             }
@@ -302,15 +300,15 @@ impl Core {
                     self.reserving |= 1 << index;
                     self.deadline = self.deadline.min(deadline);
                 }
-                self.contexts[index].waits = !ends;
+                context.waits = !ends;
                 ends
             }
             Effect::Csr(access) => {
-                let value = self.control(index, &access, now);
+                let value = self.control(context, &access, now);
                 if value.is_none() {
-                    self.contexts[index].entry_mut(number).decoded.kind = Kind::Illegal;
+                    context.entry_mut(number).decoded.kind = Kind::Illegal;
                 } else if access.writes && access.number == SATP {
-                    self.report_address_space(index, environment);
+                    self.report_address_space(context, index, environment);
                 }
                 self.registers.values[entry.physical] = value.unwrap_or(0);
                 true
@@ -322,30 +320,28 @@ impl Core {
                 }
                 environment.active = true;
                 if context.supervisor.is_some() {
-                    let Some(value) = self.supervisor_call(index, now, environment) else { return };
+                    let Some(value) = self.supervisor_call(context, index, now, environment) else { return };
                     self.registers.values[entry.physical] = value;
-                    let context = &mut self.contexts[index];
                     context.serial &= !bit(number);
                     context.entry_mut(number).accessed = now;
                     self.schedule::<S>(index, number, now, end);
                     return;
                 }
-                match self.call(index, now, environment) {
+                match self.call(context, index, now, environment) {
                     SyscallResult::Value(value) => {
                         self.registers.values[entry.physical] = value;
-                        self.contexts[index].waits = false;
+                        context.waits = false;
                         true
                     }
                     SyscallResult::Wait => {
-                        self.contexts[index].waits = true;
+                        context.waits = true;
                         self.retry = true;
                         false
                     }
                     SyscallResult::Exit(status) => {
                         self.exits.push((index, status));
                         environment.ended = true;
-                        self.squash(index, number, now, environment.config, environment.observer);
-                        let context = &mut self.contexts[index];
+                        self.squash(context, index, number, now, environment.config, environment.observer);
                         context.fetch.pc = entry.pc;
                         context.halted = true;
                         context.waits = false;
@@ -356,7 +352,6 @@ impl Core {
             }
         };
         if may_execute {
-            let context = &mut self.contexts[index];
             context.serial &= !bit(number);
             context.entry_mut(number).accessed = now;
             self.schedule::<S>(index, number, now, end);
@@ -365,6 +360,7 @@ impl Core {
 
     fn execute_atomic<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         number: u64,
         width: u8,
@@ -372,19 +368,19 @@ impl Core {
         now: u64,
         environment: &mut Environment<'_, S>,
     ) {
-        let entry = self.contexts[index].entry(number);
+        let entry = context.entry(number);
         if !entry.address.is_multiple_of(width.into()) {
-            self.fail::<S>(index, number, now);
+            self.fail::<S>(context, index, number, now);
             return;
         }
         let (pc, address) = (entry.pc, entry.address);
         let hart = self.number * environment.config.contexts + index;
         let writes = kind != AtomicKind::LoadReserved;
         if writes && !environment.observer.may_write(hart, pc, address, width) {
-            self.fail::<S>(index, number, now);
+            self.fail::<S>(context, index, number, now);
             return;
         }
-        let entry = self.contexts[index].entry(number);
+        let entry = context.entry(number);
         let b = self.registers.values[entry.sources[1]];
         let operand = if width == 4 { b as i32 as u64 } else { b };
         let kind = match kind {
@@ -392,30 +388,35 @@ impl Core {
             AtomicKind::StoreConditional => RequestKind::StoreConditional { value: operand },
             kind => RequestKind::Atomic { kind, operand },
         };
-        match self.request(index, number, kind, now, environment) {
+        match self.request(context, index, number, kind, now, environment) {
             Answer::Ready { at, value } => {
-                self.contexts[index].serial &= !bit(number);
-                self.bind(index, number, value, now, at, environment);
+                context.serial &= !bit(number);
+                self.bind(context, index, number, value, now, at, environment);
             }
             Answer::Pending => {
-                let context = &mut self.contexts[index];
                 context.serial &= !bit(number);
                 context.pending |= bit(number);
             }
             Answer::Retry => self.retry = true,
-            Answer::Fault => self.fail::<S>(index, number, now),
+            Answer::Fault => self.fail::<S>(context, index, number, now),
         }
     }
 
     /// Makes the system call of the oldest instruction of a context; nothing younger is renamed.
-    fn call<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> SyscallResult {
-        let service = match self.register(index, 17) {
+    fn call<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> SyscallResult {
+        let service = match self.register(context, 17) {
             93 | 94 => Service::Exit,
             64 => Service::Write,
             number => Service::of(number),
         };
-        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(index, register));
+        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(context, register));
         let thread = (self.number * environment.config.contexts + index) as u32;
-        environment.host.call(now, Syscall { thread, pc: self.pc(index), service, arguments }, environment.memory)
+        environment.host.call(now, Syscall { thread, pc: context.pc(), service, arguments }, environment.memory)
     }
 }

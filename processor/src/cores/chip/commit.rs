@@ -3,33 +3,25 @@
 
 use super::code::Kind;
 use super::context::{Context, Entry, Fetch, bit};
-use super::core::{Core, Environment, Setting};
+use super::core::{Environment, Setting, Shared};
 use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
 use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
 use crate::{BranchKind, Fault};
 
-impl Core {
-    /// Commits the oldest instructions whose results are ready, contexts in turns.
-    #[inline]
-    pub(super) fn commit<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
-        let mut left = environment.config.commit_width;
-        let (count, mut index) = (self.count::<S>(), self.first::<S>(now));
-        for _ in 0..count {
-            while left > 0 && self.commit_oldest(index, now, environment) {
-                left -= 1;
-            }
-            index = if index + 1 == count { 0 } else { index + 1 };
-        }
-    }
-
+impl Shared {
     /// Commits the oldest instruction of a context, if it can.
     #[inline]
-    fn commit_oldest<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> bool {
-        if self.translation.is_some() && self.take_interrupt(index, now, environment) {
+    pub(super) fn commit_oldest<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> bool {
+        if self.translation.is_some() && self.take_interrupt(context, index, now, environment) {
             return false;
         }
-        let context = &self.contexts[index];
         let number = context.head;
         let own = bit(number);
         if context.done & own == 0 {
@@ -37,12 +29,11 @@ impl Core {
         }
         let mut continues = None;
         if context.entry(number).decoded.kind != Kind::Integer {
-            match self.finish_oldest(index, now, environment) {
+            match self.finish_oldest(context, index, now, environment) {
                 Ok(next) => continues = next,
                 Err(Waits) => return false,
             }
         }
-        let context = &mut self.contexts[index];
         if S::Observer::ENABLED {
             let hart = self.number * environment.config.contexts + index;
             let passage = context.passage(number, hart, now);
@@ -75,19 +66,18 @@ impl Core {
     /// continues, if it does not go on.
     fn finish_oldest<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> Result<Option<u64>, Waits> {
         let mut continues = None;
-        let context = &self.contexts[index];
-        if context.late_data & bit(context.head) != 0 && !self.has_second::<S>(index, context.head) {
+        if context.late_data & bit(context.head) != 0 && !self.has_second::<S>(context, context.head) {
             return Err(Waits);
         }
         let entry = context.entry(context.head);
         if entry.fails || matches!(entry.decoded.kind, Kind::Illegal | Kind::Outside) {
-            continues = self.special(index, now, environment)?;
-            let context = &self.contexts[index];
+            continues = self.special(context, index, now, environment)?;
             if continues.is_none()
                 && let Some(fault) = fault_of(context.entry(context.head), context.float_status.rounding)
             {
@@ -95,11 +85,9 @@ impl Core {
                 return Err(Waits);
             }
         }
-        let context = &self.contexts[index];
         if context.entry(context.head).decoded.kind == Kind::Store {
-            self.store(index, now, environment)?;
+            self.store(context, index, now, environment)?;
         }
-        let context = &mut self.contexts[index];
         let number = context.head;
         let entry = &context.entries[Context::slot(number)];
         let branch = entry.decoded.branch;
@@ -129,8 +117,13 @@ impl Core {
     }
 
     /// Sends the store that is the oldest instruction of a context to memory.
-    fn store<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) -> Result<(), Waits> {
-        let context = &self.contexts[index];
+    fn store<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Result<(), Waits> {
         let entry = context.entry(context.head);
         let value = self.registers.values[entry.sources[1]];
         let (pc, address, width) = (entry.pc, entry.address, entry.width);
@@ -149,7 +142,7 @@ impl Core {
                 return Ok(());
             }
             Answer::Retry => self.retry = true,
-            Answer::Fault if context.supervisor.is_some() => self.store_fails(index, now, environment),
+            Answer::Fault if context.supervisor.is_some() => self.store_fails(context, index, now, environment),
             Answer::Fault => self.fail_hart(index, now, denied, environment),
         }
         Err(Waits)
@@ -165,7 +158,7 @@ impl Core {
         environment: &mut Environment<'_, S>,
     ) {
         environment.ended = true;
-        let (core, hart) = (self.number, self.number * self.contexts.len() + context);
+        let (core, hart) = (self.number, self.number * environment.config.contexts + context);
         self.fault = Some(ChipFault { hart, core, context, cycle, fault });
     }
 }

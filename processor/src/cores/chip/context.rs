@@ -410,6 +410,18 @@ impl Context {
         entry.accessed != 0 && !plain_load
     }
 
+    /// The register map as the oldest instruction in flight reads it.
+    pub(super) fn committed_map(&self) -> [Physical; 64] {
+        let mut map = self.map;
+        for number in (self.head..self.renamed).rev() {
+            let entry = self.entry(number);
+            if entry.decoded.destination != 0 {
+                map[usize::from(entry.decoded.destination)] = entry.previous;
+            }
+        }
+        map
+    }
+
     /// Address of the oldest instruction in flight, or of the next to be fetched.
     pub(super) fn pc(&self) -> u64 {
         if self.head == self.tail { self.fetch.pc } else { self.entry(self.head).pc }

@@ -8,7 +8,7 @@ use std::ops::{Index, IndexMut};
 use mb_core::ParameterError;
 
 use super::code::Code;
-use super::context::{Context, Full, Physical, bit};
+use super::context::{Context, Fetch, Full, Physical, bit};
 use super::statistics::Cause;
 use super::translation::Translation;
 use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
@@ -98,11 +98,21 @@ pub(super) const FINISH: usize = 64 * ChipConfig::MAX_CONTEXTS;
 /// Registers of a context other than x0: x1 to x31, f0 to f31.
 const ARCHITECTURAL: usize = 63;
 
-/// A core.
+/// A core. The functions of a stage that concern one context are those of [`Shared`]; they take the
+/// context and its index.
 #[derive(Clone, Debug)]
 pub(super) struct Core {
-    pub(super) number: usize,
     pub(super) contexts: Vec<Context>,
+    pub(super) shared: Shared,
+}
+
+/// What the contexts of a core share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    /// The number of the core.
+    pub(super) number: usize,
+    /// The number of contexts.
+    pub(super) count: usize,
     pub(super) registers: Registers,
     pub(super) predictor: Predictor,
     /// Instructions in the instruction queue.
@@ -125,6 +135,8 @@ pub(super) struct Core {
     pub(super) reserving: u8,
     /// The earliest deadline of a wrs.sto that waits.
     pub(super) deadline: u64,
+    /// A fence.i drops the fetch buffers of all contexts in this cycle.
+    pub(super) drops_blocks: bool,
     /// Rename stopped at its width.
     pub(super) rename_more: bool,
     /// The next cycle to be stepped.
@@ -153,9 +165,9 @@ impl Core {
             }
             contexts.push(Context::new(config, pc, map));
         }
-        Ok(Self {
+        let shared = Shared {
             number,
-            contexts,
+            count: config.contexts,
             registers: Registers {
                 values: PerRegister(Box::new([0; 8192])),
                 ready: PerRegister(Box::new([true; 8192])),
@@ -174,6 +186,7 @@ impl Core {
             draining: 0,
             reserving: 0,
             deadline: u64::MAX,
+            drops_blocks: false,
             rename_more: false,
             next: 0,
             counted: 0,
@@ -181,19 +194,20 @@ impl Core {
             exits: Vec::new(),
             stops: Vec::new(),
             translation: None,
-        })
+        };
+        Ok(Self { contexts, shared })
     }
 
     /// Begins in this cycle instead of cycle 0.
     pub(super) fn start(&mut self, cycle: u64) {
-        (self.counted, self.next) = (cycle, cycle);
+        (self.shared.counted, self.shared.next) = (cycle, cycle);
     }
 
     /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
     /// step.
     #[inline]
     pub(super) fn account_until(&mut self, config: &ChipConfig, now: u64) {
-        if self.counted < now {
+        if self.shared.counted < now {
             self.account_quiet(config, now);
         }
     }
@@ -201,45 +215,29 @@ impl Core {
     fn account_quiet(&mut self, config: &ChipConfig, now: u64) {
         let (width, count) = (u64::from(config.issue_width), self.contexts.len() as u64);
         // In `count` cycles each hart has each turn once.
-        let periods = (now - self.counted) / count;
+        let periods = (now - self.shared.counted) / count;
         if periods > 0 {
             for context in &mut self.contexts {
                 let cause = Self::cause(context);
                 context.statistics.empty[cause as usize] += periods * width;
             }
         }
-        self.counted += periods * count;
-        while self.counted < now {
-            self.account(config.issue_width, self.counted);
-            self.counted += 1;
+        self.shared.counted += periods * count;
+        while self.shared.counted < now {
+            Self::account(&mut self.contexts, config.issue_width, self.shared.counted);
+            self.shared.counted += 1;
         }
     }
 
     /// Divides the empty slots of a cycle among the harts.
-    #[inline]
-    fn account(&mut self, empty: u32, now: u64) {
-        if empty == 0 {
-            return;
-        }
-        let count = self.contexts.len();
-        let mut context = (now % count as u64) as usize;
+    fn account(contexts: &mut [Context], empty: u32, now: u64) {
+        let count = contexts.len();
+        let mut index = (now % count as u64) as usize;
         for _ in 0..empty {
-            let cause = Self::cause(&self.contexts[context]);
-            self.contexts[context].statistics.empty[cause as usize] += 1;
-            context = if context + 1 == count { 0 } else { context + 1 };
+            let context = &mut contexts[index];
+            context.statistics.empty[Self::cause(context) as usize] += 1;
+            index = if index + 1 == count { 0 } else { index + 1 };
         }
-    }
-
-    /// The number of contexts.
-    #[inline]
-    pub(super) const fn count<S: Setting>(&self) -> usize {
-        if S::SINGLE { 1 } else { self.contexts.len() }
-    }
-
-    /// The context that is first in a cycle.
-    #[inline]
-    pub(super) const fn first<S: Setting>(&self, now: u64) -> usize {
-        if S::SINGLE { 0 } else { (now % self.contexts.len() as u64) as usize }
     }
 
     /// Why a hart issues nothing more. It depends on no time, so that it is the same in each cycle
@@ -272,28 +270,6 @@ impl Core {
         }
     }
 
-    /// Whether an instruction waits for something that the memory or another core changes.
-    #[inline]
-    pub(super) const fn waits(&self) -> bool {
-        self.draining | self.reserving != 0
-    }
-
-    /// Whether what an instruction waits for may have happened.
-    #[inline]
-    pub(super) fn may_continue<M: MemorySystem>(&self, memory: &M) -> bool {
-        let any = |mut contexts: u8, happened: &dyn Fn(u8) -> bool| {
-            while contexts != 0 {
-                if happened(contexts.trailing_zeros() as u8) {
-                    return true;
-                }
-                contexts &= contexts - 1;
-            }
-            false
-        };
-        any(self.draining, &|context| memory.drained(self.number, context))
-            || any(self.reserving, &|context| !memory.reserved(self.number, context))
-    }
-
     /// Simulates cycle `now`.
     pub(super) fn step<S: Setting>(
         &mut self,
@@ -303,43 +279,66 @@ impl Core {
     ) {
         self.account_until(environment.config, now);
         for completion in completions {
-            if completion.core == self.number && completion.source != Source::Dma {
+            if completion.core == self.shared.number && completion.source != Source::Dma {
                 self.complete(now, completion, environment);
             }
         }
-        self.retry = false;
-        (self.draining, self.reserving) = (0, 0);
-        self.deadline = u64::MAX;
-        self.commit(now, environment);
-        self.write_back(now, environment);
-        let issued = self.issue(now, environment);
-        if self.translation.is_some() {
-            self.translate(now, environment);
+        self.shared.begin();
+        let issued = match &mut self.contexts[..] {
+            [context] if S::SINGLE => self.shared.stages_of_one(context, now, environment),
+            _ => self.stages(now, environment),
+        };
+        self.shared.counted = now + 1;
+        // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
+        self.shared.next = if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) };
+    }
+
+    /// The stages of a cycle; returns the number of instructions issued.
+    fn stages<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u32 {
+        let config = environment.config;
+        let count = self.contexts.len();
+        let (mut left, mut index) = (config.commit_width, (now % count as u64) as usize);
+        for _ in 0..count {
+            let context = &mut self.contexts[index];
+            while left > 0 && self.shared.commit_oldest(context, index, now, environment) {
+                left -= 1;
+            }
+            index = if index + 1 == count { 0 } else { index + 1 };
         }
+        if self.shared.any_ends::<S>(now) {
+            for (index, context) in self.contexts.iter_mut().enumerate() {
+                self.shared.write_back(context, index, now, environment);
+            }
+        }
+        let issued = self.issue::<S>(now, config.issue_width);
+        self.shared.translate(&mut self.contexts, now, environment);
         self.access(now, environment);
-        self.account(environment.config.issue_width - issued, now);
-        self.counted = now + 1;
+        if std::mem::take(&mut self.shared.drops_blocks) {
+            for context in &mut self.contexts {
+                context.fetch.block = Fetch::NO_BLOCK;
+            }
+        }
+        Self::account(&mut self.contexts, config.issue_width - issued, now);
         self.rename(now, environment);
         self.fetch(now, environment);
-        // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
-        self.next = if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) };
+        issued
     }
 
     /// The next cycle in which something can happen without an event of the memory.
     fn following<S: Setting>(&self, now: u64, config: &ChipConfig) -> u64 {
         let soon = now + 1;
-        if self.retry || self.rename_more {
+        if self.shared.retry || self.shared.rename_more {
             return soon;
         }
-        let mut next = self.deadline;
-        if self.occupied != 0 {
-            next = next.min(soon + u64::from(self.occupied.rotate_right(soon as u32 & 63).trailing_zeros()));
+        let mut next = self.shared.deadline;
+        if self.shared.occupied != 0 {
+            next = next.min(soon + u64::from(self.shared.occupied.rotate_right(soon as u32 & 63).trailing_zeros()));
         }
-        if !self.late.is_empty() {
+        if !self.shared.late.is_empty() {
             // Moved to the masks as soon as they fit.
-            next = next.min(self.late.iter().map(|late| late.0 - 63).min().unwrap_or(soon).max(soon));
+            next = next.min(self.shared.late.iter().map(|late| late.0 - 63).min().unwrap_or(soon).max(soon));
         }
-        for (index, context) in self.contexts.iter().enumerate() {
+        for context in &self.contexts {
             let head = bit(context.head);
             if let Some(supervisor) = &context.supervisor
                 && !context.halted
@@ -353,8 +352,8 @@ impl Core {
                 // wfi is complete and waits.
                 let ended = context.done & head != 0 && !context.waits;
                 let is_store = || context.late_data & head != 0;
-                let complete = ended && (!is_store() || self.has_second::<S>(index, context.head));
-                if complete || self.candidate::<S>(index).is_some() {
+                let complete = ended && (!is_store() || self.shared.has_second::<S>(context, context.head));
+                if complete || self.shared.candidate::<S>(context).is_some() {
                     return soon;
                 }
             }
@@ -378,27 +377,92 @@ impl Core {
 
     /// The register as the oldest instruction in flight reads it.
     pub(super) fn register(&self, context: usize, index: usize) -> u64 {
-        self.registers.values[self.committed_map(context)[index]]
+        self.shared.register(&self.contexts[context], index)
     }
 
     /// Sets a register of a context without instructions in flight.
     pub(super) fn set_register(&mut self, context: usize, index: usize, value: u64) {
         if index != 0 {
             let physical = self.contexts[context].map[index];
-            self.registers.values[physical] = value;
+            self.shared.registers.values[physical] = value;
         }
     }
+}
 
-    fn committed_map(&self, context: usize) -> [Physical; 64] {
-        let context = &self.contexts[context];
-        let mut map = context.map;
-        for number in (context.head..context.renamed).rev() {
-            let entry = context.entry(number);
-            if entry.decoded.destination != 0 {
-                map[usize::from(entry.decoded.destination)] = entry.previous;
-            }
+impl Shared {
+    /// Begins a cycle.
+    #[inline]
+    fn begin(&mut self) {
+        self.retry = false;
+        (self.draining, self.reserving) = (0, 0);
+        self.deadline = u64::MAX;
+    }
+
+    /// The stages of a cycle of a core with one context; returns the number of instructions issued.
+    #[inline]
+    fn stages_of_one<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> u32 {
+        let config = environment.config;
+        let mut left = config.commit_width;
+        while left > 0 && self.commit_oldest(context, 0, now, environment) {
+            left -= 1;
         }
-        map
+        if self.any_ends::<S>(now) {
+            self.write_back(context, 0, now, environment);
+        }
+        let mut issued = 0;
+        while issued < config.issue_width
+            && let Some(number) = self.candidate::<S>(context)
+        {
+            self.execute::<S>(context, 0, number, now);
+            issued += 1;
+        }
+        if self.translation.is_some() {
+            self.translate(std::slice::from_mut(context), now, environment);
+        }
+        self.access_alone(context, now, environment);
+        if std::mem::take(&mut self.drops_blocks) {
+            context.fetch.block = Fetch::NO_BLOCK;
+        }
+        if issued < config.issue_width {
+            Core::account(std::slice::from_mut(context), config.issue_width - issued, now);
+        }
+        self.rename_alone(context, now, environment);
+        if context.fetch.from <= now {
+            self.fetch_context(context, 0, config.fetch_width, now, environment);
+        }
+        issued
+    }
+
+    /// The register of a context as its oldest instruction in flight reads it.
+    pub(super) fn register(&self, context: &Context, index: usize) -> u64 {
+        self.registers.values[context.committed_map()[index]]
+    }
+
+    /// Whether an instruction waits for something that the memory or another core changes.
+    #[inline]
+    pub(super) const fn waits(&self) -> bool {
+        self.draining | self.reserving != 0
+    }
+
+    /// Whether what an instruction waits for may have happened.
+    #[inline]
+    pub(super) fn may_continue<M: MemorySystem>(&self, memory: &M) -> bool {
+        let any = |mut contexts: u8, happened: &dyn Fn(u8) -> bool| {
+            while contexts != 0 {
+                if happened(contexts.trailing_zeros() as u8) {
+                    return true;
+                }
+                contexts &= contexts - 1;
+            }
+            false
+        };
+        any(self.draining, &|context| memory.drained(self.number, context))
+            || any(self.reserving, &|context| !memory.reserved(self.number, context))
     }
 
     /// A tag that is not in use, and not one of the first 128, which belong to stores. Its low 7 bits

@@ -3,7 +3,7 @@
 
 use super::code::{Decoded, Kind, Place};
 use super::context::{Context, Fetch, Full, bit};
-use super::core::{Core, Environment, Setting, lowest_two};
+use super::core::{Core, Environment, Setting, Shared, lowest_two};
 use super::{ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::isa::Extension;
@@ -16,27 +16,13 @@ impl Core {
     /// their fetch.
     pub(super) fn rename<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
         let config = environment.config;
-        if S::SINGLE {
-            self.redirect_misfetched(0, now, environment);
-            let mut left = config.rename_width;
-            while left > 0 && self.contexts[0].can_rename(config, now) {
-                let full = self.full(0, config);
-                if full != Full::Nothing {
-                    self.contexts[0].full = full;
-                    break;
-                }
-                self.rename_one::<S>(0, now);
-                left -= 1;
-            }
-            self.rename_more = left == 0;
-            return;
-        }
+        let Self { contexts, shared } = self;
         let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
-        let ages = &mut all[..self.contexts.len()];
+        let ages = &mut all[..contexts.len()];
         let mut any = false;
-        for (index, age) in ages.iter_mut().enumerate() {
-            self.redirect_misfetched(index, now, environment);
-            *age = self.contexts[index].next_to_rename(config, now);
+        for (index, (context, age)) in contexts.iter_mut().zip(ages.iter_mut()).enumerate() {
+            shared.redirect_misfetched(context, index, now, environment);
+            *age = context.next_to_rename(config, now);
             any |= *age != u64::MAX;
         }
         let mut left = config.rename_width;
@@ -46,50 +32,111 @@ impl Core {
             if oldest == u64::MAX {
                 break;
             }
+            let context = &mut contexts[index];
             // Instructions that were fetched together have successive ages.
             while oldest < next && left > 0 {
-                let full = self.full(index, config);
+                let full = shared.full(context, config);
                 if full != Full::Nothing {
-                    self.contexts[index].full = full;
+                    context.full = full;
                     blocked = true;
                     oldest = u64::MAX;
                     break;
                 }
-                self.rename_one::<S>(index, now);
+                shared.rename_one::<S>(context, now);
                 left -= 1;
-                oldest = self.contexts[index].next_to_rename(config, now);
+                oldest = context.next_to_rename(config, now);
             }
             ages[index] = oldest;
         }
-        self.rename_more = left == 0;
+        shared.rename_more = left == 0;
         if blocked {
             // Contexts that were renamed after one that was passed over have taken space.
-            for index in 0..self.contexts.len() {
-                if self.contexts[index].full != Full::Nothing {
-                    self.contexts[index].full = self.full(index, config);
-                }
+            for context in contexts.iter_mut().filter(|context| context.full != Full::Nothing) {
+                context.full = shared.full(context, config);
             }
         }
     }
 
+    /// Fetches from up to `fetch_threads` contexts.
+    pub(super) fn fetch<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
+        let config = environment.config;
+        let Self { contexts, shared } = self;
+        let count = contexts.len();
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let keys = &mut all[..count];
+        let first = (now % count as u64) as usize;
+        let mut any = false;
+        for (index, context) in contexts.iter().enumerate() {
+            if context.can_fetch(config) && context.fetch.from <= now {
+                let turn = (if index >= first { index - first } else { index + count - first }) as u64;
+                let waiting = match config.fetch_policy {
+                    FetchPolicy::Icount => context.tail - context.renamed + u64::from(context.queued.count_ones()),
+                    FetchPolicy::RoundRobin => 0,
+                };
+                keys[index] = u64::from(config.priorities[index]) << 32 | waiting << 8 | turn;
+                any = true;
+            }
+        }
+        let mut left = config.fetch_width;
+        let mut threads = config.fetch_threads;
+        while any && threads > 0 && left > 0 {
+            let (index, key, _) = lowest_two(keys);
+            if key == u64::MAX {
+                break;
+            }
+            keys[index] = u64::MAX;
+            threads -= 1;
+            left = shared.fetch_context(&mut contexts[index], index, left, now, environment);
+        }
+    }
+}
+
+impl Shared {
+    /// As [`Core::rename`], for the only context of a core.
+    #[inline]
+    pub(super) fn rename_alone<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let config = environment.config;
+        self.redirect_misfetched(context, 0, now, environment);
+        let mut left = config.rename_width;
+        while left > 0 && context.can_rename(config, now) {
+            let full = self.full(context, config);
+            if full != Full::Nothing {
+                context.full = full;
+                break;
+            }
+            self.rename_one::<S>(context, now);
+            left -= 1;
+        }
+        self.rename_more = left == 0;
+    }
+
     /// Begins rename in a context: fetch continues at the target of a misfetched branch that is decoded.
     #[inline]
-    fn redirect_misfetched<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
-        let context = &mut self.contexts[index];
+    fn redirect_misfetched<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         context.full = Full::Nothing;
         if let Some((number, at, target)) = context.fetch.misfetch
             && at <= now
         {
             context.statistics.misfetched += 1;
-            self.squash(index, number + 1, now, environment.config, environment.observer);
-            self.contexts[index].redirect(target, now);
+            self.squash(context, index, number + 1, now, environment.config, environment.observer);
+            context.redirect(target, now);
         }
     }
 
     /// What has no space for the next instruction of a context.
     #[inline]
-    fn full(&self, index: usize, config: &ChipConfig) -> Full {
-        let context = &self.contexts[index];
+    fn full(&self, context: &Context, config: &ChipConfig) -> Full {
         let entry = context.entry(context.renamed);
         if context.renamed - context.head >= config.reorder_buffer as u64 {
             Full::Window
@@ -106,8 +153,8 @@ impl Core {
 
     /// Renames the next instruction of a context.
     #[inline]
-    fn rename_one<S: Setting>(&mut self, index: usize, now: u64) {
-        let (context, registers) = (&mut self.contexts[index], &mut self.registers);
+    fn rename_one<S: Setting>(&mut self, context: &mut Context, now: u64) {
+        let registers = &mut self.registers;
         let number = context.renamed;
         let own = bit(number);
         let slot = Context::slot(number);
@@ -154,66 +201,30 @@ impl Core {
         }
     }
 
-    /// Fetches from up to `fetch_threads` contexts.
-    pub(super) fn fetch<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
-        let config = environment.config;
-        if S::SINGLE {
-            if self.contexts[0].fetch.from <= now {
-                self.fetch_context(0, config.fetch_width, now, environment);
-            }
-            return;
-        }
-        let count = self.contexts.len();
-        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
-        let keys = &mut all[..count];
-        let first = self.first::<S>(now);
-        let mut any = false;
-        for (index, context) in self.contexts.iter().enumerate() {
-            if context.can_fetch(config) && context.fetch.from <= now {
-                let turn = (if index >= first { index - first } else { index + count - first }) as u64;
-                let waiting = match config.fetch_policy {
-                    FetchPolicy::Icount => context.tail - context.renamed + u64::from(context.queued.count_ones()),
-                    FetchPolicy::RoundRobin => 0,
-                };
-                keys[index] = u64::from(config.priorities[index]) << 32 | waiting << 8 | turn;
-                any = true;
-            }
-        }
-        let mut left = config.fetch_width;
-        let mut threads = config.fetch_threads;
-        while any && threads > 0 && left > 0 {
-            let (index, key, _) = lowest_two(keys);
-            if key == u64::MAX {
-                break;
-            }
-            keys[index] = u64::MAX;
-            threads -= 1;
-            left = self.fetch_context(index, left, now, environment);
-        }
-    }
-
     /// Fetches up to `left` instructions of a context from one block; returns how many more could be.
     #[inline]
-    fn fetch_context<S: Setting>(
+    pub(super) fn fetch_context<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         mut left: u32,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> u32 {
         let mut accessed = false;
-        while left > 0 && self.contexts[index].can_fetch(environment.config) {
-            let Context { fetch, entries, tail, .. } = &mut self.contexts[index];
+        while left > 0 && context.can_fetch(environment.config) {
+            let Context { fetch, entries, tail, .. } = &mut *context;
             let entry = &mut entries[Context::slot(*tail)];
             if let Some(decoded) = fetch.buffered(environment.config) {
                 entry.decoded = *decoded;
             } else {
-                let Some(decoded) = self.read_instruction(index, &mut accessed, now, environment) else { break };
-                let context = &mut self.contexts[index];
+                let Some(decoded) = self.read_instruction(context, index, &mut accessed, now, environment) else {
+                    break;
+                };
                 context.entry_mut(context.tail).decoded = decoded;
             }
             left -= 1;
-            if self.append::<S>(index, now, environment.config) {
+            if self.append::<S>(context, now, environment.config) {
                 break;
             }
         }
@@ -225,6 +236,7 @@ impl Core {
     #[inline(never)]
     fn read_instruction<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         accessed: &mut bool,
         now: u64,
@@ -233,7 +245,6 @@ impl Core {
         let config = environment.config;
         let block_of = |address: u64| address & !(config.fetch_block - 1);
         loop {
-            let context = &self.contexts[index];
             let pc = context.fetch.pc;
             let second = pc.wrapping_add(2);
             let first = if context.fetch.half.is_some() { second } else { pc };
@@ -242,17 +253,16 @@ impl Core {
                 if std::mem::replace(accessed, true) {
                     return None;
                 }
-                match self.read_block(index, needed, now, environment) {
+                match self.read_block(context, index, needed, now, environment) {
                     Ok(true) => {}
                     Ok(false) => return None,
                     Err(exception) => {
-                        let fetch = &mut self.contexts[index].fetch;
+                        let fetch = &mut context.fetch;
                         (fetch.half, fetch.outside) = (None, (exception, first));
                         return Some(Decoded::outside(config, pc));
                     }
                 }
             }
-            let context = &mut self.contexts[index];
             let block = context.fetch.recent[context.fetch.place].as_ref()?;
             if let Some(half) = context.fetch.half.take() {
                 let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
@@ -269,14 +279,15 @@ impl Core {
     /// cycle.
     fn read_block<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         address: u64,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> Result<bool, Exception> {
         let config = environment.config;
-        let found = self.find(index, address, Access::Fetch);
-        let fetch = &mut self.contexts[index].fetch;
+        let found = self.find(context, index, address, Access::Fetch);
+        let fetch = &mut context.fetch;
         let Some(physical) = found.inspect_err(|_| environment.active = true)? else {
             fetch.translates = Some(address);
             self.retry = true;
@@ -312,9 +323,8 @@ impl Core {
     /// Appends the instruction that is decoded in the next entry to the fetch queue, and predicts the
     /// next address; returns whether fetch from the block ends.
     #[inline]
-    fn append<S: Setting>(&mut self, index: usize, now: u64, config: &ChipConfig) -> bool {
+    fn append<S: Setting>(&mut self, context: &mut Context, now: u64, config: &ChipConfig) -> bool {
         let whole = !S::SINGLE || self.translation.is_some();
-        let context = &mut self.contexts[index];
         let number = context.tail;
         let entry = &mut context.entries[Context::slot(number)];
         let decoded = &entry.decoded;

@@ -3,149 +3,111 @@
 
 use super::code::Kind;
 use super::context::{Context, Entry, bit};
-use super::core::{Core, Environment, FINISH, Setting, lowest_two};
+use super::core::{Core, Environment, FINISH, Setting, Shared, lowest_two};
 use super::{ChipConfig, ChipObserver, IssueOrder};
 use crate::BranchKind;
 use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::{Effect, Extension, Rounding};
 
-impl Core {
+impl Shared {
     /// Sets the cycle in which the result of an instruction is ready.
     #[inline]
-    pub(super) fn schedule<S: Setting>(&mut self, context: usize, number: u64, now: u64, at: u64) {
+    pub(super) fn schedule<S: Setting>(&mut self, index: usize, number: u64, now: u64, at: u64) {
         if at - now < 64 {
-            *self.finish_mask::<S>(at, context) |= bit(number);
+            *self.finish_mask::<S>(at, index) |= bit(number);
             self.occupied |= 1 << (at & 63);
         } else {
-            self.late.push((at, context, number));
+            self.late.push((at, index, number));
         }
     }
 
     /// The instructions of a context that end in cycle `at`, which is less than 64 cycles away.
     #[inline]
-    fn finish_mask<S: Setting>(&mut self, at: u64, context: usize) -> &mut u64 {
-        let place = (at as usize & 63) * self.count::<S>() + context;
+    fn finish_mask<S: Setting>(&mut self, at: u64, index: usize) -> &mut u64 {
+        let place = if S::SINGLE { at as usize & 63 } else { (at as usize & 63) * self.count + index };
         &mut self.finish[place % FINISH]
     }
 
-    /// Ends the instructions whose results are ready in this cycle: wakes those that wait for them,
-    /// and resolves branches.
+    /// Moves instructions that end late to the masks of the next cycles; returns whether an instruction
+    /// ends in this cycle.
     #[inline]
-    pub(super) fn write_back<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
+    pub(super) fn any_ends<S: Setting>(&mut self, now: u64) -> bool {
         if !self.late.is_empty() {
             let mut late = std::mem::take(&mut self.late);
-            late.retain(|&(at, context, number)| {
+            late.retain(|&(at, index, number)| {
                 if at - now < 64 {
-                    self.schedule::<S>(context, number, now, at);
+                    self.schedule::<S>(index, number, now, at);
                 }
                 at - now >= 64
             });
             self.late = late;
         }
         let own = 1 << (now & 63);
-        if self.occupied & own == 0 {
-            return;
-        }
+        let any = self.occupied & own != 0;
         self.occupied &= !own;
-        for index in 0..self.count::<S>() {
-            let mut ended = std::mem::take(self.finish_mask::<S>(now, index));
-            while ended != 0 {
-                let context = &mut self.contexts[index];
-                let number = context.oldest(ended);
-                let own = bit(number);
-                ended &= !own;
-                context.done |= own;
-                context.barriers &= !own;
-                if S::Observer::ENABLED {
-                    context.times_mut(number).written = now;
+        any
+    }
+
+    /// Ends the instructions of a context whose results are ready in this cycle: wakes those that wait
+    /// for them, and resolves branches.
+    #[inline]
+    pub(super) fn write_back<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let mut ended = std::mem::take(self.finish_mask::<S>(now, index));
+        while ended != 0 {
+            let number = context.oldest(ended);
+            let own = bit(number);
+            ended &= !own;
+            context.done |= own;
+            context.barriers &= !own;
+            if S::Observer::ENABLED {
+                context.times_mut(number).written = now;
+            }
+            let entry = context.entry(number);
+            let resolves = entry.mispredicted;
+            let physical = entry.physical;
+            self.registers.ready[physical] = true;
+            if !S::IN_ORDER {
+                let consumers = std::mem::take(&mut self.registers.consumers[usize::from(physical)]);
+                for (waiting, consumers) in context.waiting.iter_mut().zip(consumers) {
+                    *waiting &= !consumers;
                 }
-                let entry = context.entry(number);
-                let resolves = entry.mispredicted;
-                let physical = entry.physical;
-                self.registers.ready[physical] = true;
-                if !S::IN_ORDER {
-                    let consumers = std::mem::take(&mut self.registers.consumers[usize::from(physical)]);
-                    for (waiting, consumers) in context.waiting.iter_mut().zip(consumers) {
-                        *waiting &= !consumers;
-                    }
-                }
-                if resolves {
-                    self.resolve(index, number, now, environment);
-                    let context = &self.contexts[index];
-                    ended &= context.before(context.renamed);
-                }
+            }
+            if resolves {
+                self.resolve(context, index, number, now, environment);
+                ended &= context.before(context.renamed);
             }
         }
     }
 
     /// Continues behind a mispredicted branch.
-    fn resolve<S: Setting>(&mut self, index: usize, number: u64, now: u64, environment: &mut Environment<'_, S>) {
-        let context = &mut self.contexts[index];
+    fn resolve<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         let entry = context.entry(number);
         let (target, taken, branch, history) = (entry.next, entry.taken, entry.decoded.branch, entry.undo);
         context.statistics.mispredicted += 1;
-        self.squash(index, number + 1, now, environment.config, environment.observer);
-        let context = &mut self.contexts[index];
+        self.squash(context, index, number + 1, now, environment.config, environment.observer);
         if branch == BranchKind::Conditional {
             context.history = history << 1 | u64::from(taken);
         }
         context.redirect(target, now + environment.config.redirect);
     }
 
-    /// Issues instructions, the oldest of all contexts first; returns their number.
-    #[inline]
-    pub(super) fn issue<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u32 {
-        let width = environment.config.issue_width;
-        let mut issued = 0;
-        if self.queued == 0 {
-            return 0;
-        }
-        if S::SINGLE {
-            while issued < width
-                && let Some(number) = self.candidate::<S>(0)
-            {
-                self.execute::<S>(0, number, now);
-                issued += 1;
-            }
-            return issued;
-        }
-        let mut numbers = [0; ChipConfig::MAX_CONTEXTS];
-        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
-        let ages = &mut all[..self.contexts.len()];
-        let mut any = false;
-        for (index, context) in self.contexts.iter().enumerate() {
-            if let Some(number) = self.candidate::<S>(index) {
-                numbers[index] = number;
-                ages[index] = context.entry(number).age;
-                any = true;
-            }
-        }
-        while any && issued < width {
-            let (index, mut oldest, next) = lowest_two(ages);
-            if oldest == u64::MAX {
-                break;
-            }
-            while oldest < next && issued < width {
-                self.execute::<S>(index, numbers[index], now);
-                issued += 1;
-                oldest = match self.candidate::<S>(index) {
-                    Some(number) => {
-                        numbers[index] = number;
-                        self.contexts[index].entry(number).age
-                    }
-                    None => u64::MAX,
-                };
-            }
-            ages[index] = oldest;
-        }
-        issued
-    }
-
     /// The instruction of a context that is issued next, if there is one.
     #[inline]
-    pub(super) fn candidate<S: Setting>(&self, index: usize) -> Option<u64> {
-        let context = &self.contexts[index];
+    pub(super) fn candidate<S: Setting>(&self, context: &Context) -> Option<u64> {
         if S::IN_ORDER {
             // Only the oldest in the queue.
             if context.queued == 0 {
@@ -168,8 +130,7 @@ impl Core {
 
     /// Whether the second operand of an instruction is ready: the data of a store.
     #[inline]
-    pub(super) fn has_second<S: Setting>(&self, index: usize, number: u64) -> bool {
-        let context = &self.contexts[index];
+    pub(super) fn has_second<S: Setting>(&self, context: &Context, number: u64) -> bool {
         if S::IN_ORDER {
             self.registers.ready[context.entry(number).sources[1]]
         } else {
@@ -179,8 +140,7 @@ impl Core {
 
     /// Issues an instruction: it takes its operands and begins to execute.
     #[inline]
-    fn execute<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
-        let context = &mut self.contexts[index];
+    pub(super) fn execute<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let own = bit(number);
         context.queued &= !own;
         self.queued -= 1;
@@ -205,16 +165,15 @@ impl Core {
         let result = &mut self.registers.values[entry.physical];
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
             Begun::Ends => self.schedule::<S>(index, number, now, end),
-            Begun::Accesses if context.supervisor.is_some() => self.translate_access::<S>(index, number, now),
-            Begun::Accesses => self.addressed::<S>(index, number, now),
+            Begun::Accesses if context.supervisor.is_some() => self.translate_access::<S>(context, index, number, now),
+            Begun::Accesses => self.addressed::<S>(context, index, number, now),
             Begun::WaitsForTurn => context.serial |= own,
         }
     }
 
     /// Goes on with an access whose address is known.
     #[inline]
-    pub(super) fn addressed<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
-        let context = &mut self.contexts[index];
+    pub(super) fn addressed<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let entry = context.entry(number);
         match entry.decoded.kind {
             Kind::Load => context.unsent |= bit(number),
@@ -229,6 +188,7 @@ impl Core {
     /// Removes the instructions of a context from number `first` on.
     pub(super) fn squash<O: ChipObserver>(
         &mut self,
+        context: &mut Context,
         index: usize,
         first: u64,
         now: u64,
@@ -236,7 +196,6 @@ impl Core {
         observer: &mut O,
     ) {
         let hart = self.number * config.contexts + index;
-        let context = &mut self.contexts[index];
         let mut queued_removed = 0;
         for number in (first..context.tail).rev() {
             if O::ENABLED {
@@ -287,6 +246,48 @@ impl Core {
         if context.fetch.misfetch.is_some_and(|(number, ..)| number >= first) {
             context.fetch.misfetch = None;
         }
+    }
+}
+
+impl Core {
+    /// Issues instructions, the oldest of all contexts first; returns their number.
+    pub(super) fn issue<S: Setting>(&mut self, now: u64, width: u32) -> u32 {
+        let Self { contexts, shared } = self;
+        let mut issued = 0;
+        if shared.queued == 0 {
+            return 0;
+        }
+        let mut numbers = [0; ChipConfig::MAX_CONTEXTS];
+        let mut all = [u64::MAX; ChipConfig::MAX_CONTEXTS];
+        let ages = &mut all[..contexts.len()];
+        let mut any = false;
+        for (index, context) in contexts.iter().enumerate() {
+            if let Some(number) = shared.candidate::<S>(context) {
+                numbers[index] = number;
+                ages[index] = context.entry(number).age;
+                any = true;
+            }
+        }
+        while any && issued < width {
+            let (index, mut oldest, next) = lowest_two(ages);
+            if oldest == u64::MAX {
+                break;
+            }
+            let context = &mut contexts[index];
+            while oldest < next && issued < width {
+                shared.execute::<S>(context, index, numbers[index], now);
+                issued += 1;
+                oldest = match shared.candidate::<S>(context) {
+                    Some(number) => {
+                        numbers[index] = number;
+                        context.entry(number).age
+                    }
+                    None => u64::MAX,
+                };
+            }
+            ages[index] = oldest;
+        }
+        issued
     }
 }
 

@@ -11,8 +11,8 @@ use mb_core::ParameterError;
 
 use super::code::Kind;
 use super::commit::Waits;
-use super::context::{Fetch, Full, bit};
-use super::core::{Core, Environment, Setting};
+use super::context::{Context, Fetch, Full, bit};
+use super::core::{Environment, Setting, Shared};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};
@@ -24,12 +24,18 @@ use crate::memory::system::MemorySystem;
 /// ESRCH: no such hart.
 const NO_HART: u64 = 3_u64.wrapping_neg();
 
-impl Core {
-    fn take<S: Setting>(&mut self, index: usize, cause: Cause, now: u64, environment: &mut Environment<'_, S>) {
-        let head = self.contexts[index].head;
-        let pc = self.contexts[index].pc();
-        self.squash(index, head, now, environment.config, environment.observer);
-        let context = &mut self.contexts[index];
+impl Shared {
+    fn take<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        cause: Cause,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let head = context.head;
+        let pc = context.pc();
+        self.squash(context, index, head, now, environment.config, environment.observer);
         let Some(supervisor) = &mut context.supervisor else { return };
         if supervisor.privilege() == Privilege::User {
             context.entered = now;
@@ -47,11 +53,11 @@ impl Core {
     #[inline]
     pub(super) fn take_interrupt<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> bool {
-        let context = &self.contexts[index];
         let Some(interrupt) = context.supervisor.as_ref().and_then(|supervisor| supervisor.interrupt(now)) else {
             return false;
         };
@@ -65,7 +71,7 @@ impl Core {
                 return false;
             }
         }
-        self.take(index, Cause::Interrupt(interrupt), now, environment);
+        self.take(context, index, Cause::Interrupt(interrupt), now, environment);
         true
     }
 
@@ -77,23 +83,24 @@ impl Core {
     #[cold]
     pub(super) fn special<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> Result<Option<u64>, Waits> {
-        if self.contexts[index].supervisor.is_none() {
+        if context.supervisor.is_none() {
             return Ok(None);
         }
-        self.trap_or_execute(index, now, environment)
+        self.trap_or_execute(context, index, now, environment)
     }
 
     fn trap_or_execute<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> Result<Option<u64>, Waits> {
-        let context = &mut self.contexts[index];
         let entry = *context.entry(context.head);
         let drained = environment.memory.drained(self.number, index as u8);
         let operands = entry.sources.map(|source| self.registers.values[source]);
@@ -132,8 +139,8 @@ impl Core {
                             self.draining |= 1 << index;
                             return Err(Waits);
                         }
-                        let address = (address != 0).then(|| self.register(index, address.into()));
-                        let asid = (asid != 0).then(|| self.register(index, asid.into()) as u16);
+                        let address = (address != 0).then(|| self.register(context, address.into()));
+                        let asid = (asid != 0).then(|| self.register(context, asid.into()) as u16);
                         if let Some(translation) = &mut self.translation {
                             translation.fence(address, asid);
                         }
@@ -143,20 +150,24 @@ impl Core {
             }
             (None, _) => (entry.access().access_fault(), entry.undo),
         };
-        self.take(index, Cause::Exception(exception.0, exception.1), now, environment);
+        self.take(context, index, Cause::Exception(exception.0, exception.1), now, environment);
         Err(Waits)
     }
 
     /// Takes the trap of a store that memory refuses.
-    pub(super) fn store_fails<S: Setting>(&mut self, index: usize, now: u64, environment: &mut Environment<'_, S>) {
-        let context = &self.contexts[index];
+    pub(super) fn store_fails<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         let address = context.entry(context.head).undo;
-        self.take(index, Cause::Exception(Exception::StoreAccess, address), now, environment);
+        self.take(context, index, Cause::Exception(Exception::StoreAccess, address), now, environment);
     }
 
     /// Accesses a register for the oldest instruction; `None`: it is illegal.
-    pub(super) fn control(&mut self, index: usize, access: &CsrAccess, now: u64) -> Option<u64> {
-        let context = &mut self.contexts[index];
+    pub(super) fn control(&mut self, context: &mut Context, access: &CsrAccess, now: u64) -> Option<u64> {
         let Some(supervisor) = &mut context.supervisor else {
             return match access.counter() {
                 Some(Counter::Cycle | Counter::Time) => Some(now),
@@ -186,8 +197,13 @@ impl Core {
 
     /// Tells memory and observer about a write to satp.
     #[cold]
-    pub(super) fn report_address_space<S: Setting>(&self, index: usize, environment: &mut Environment<'_, S>) {
-        let Some(supervisor) = &self.contexts[index].supervisor else { return };
+    pub(super) fn report_address_space<S: Setting>(
+        &self,
+        context: &Context,
+        index: usize,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let Some(supervisor) = &context.supervisor else { return };
         let root = supervisor.root().map_or(0, |page| page * PAGE_BYTES);
         environment.memory.page_table(self.number, index as u8, root);
         environment.observer.address_space(self.number * environment.config.contexts + index, supervisor.asid());
@@ -197,11 +213,11 @@ impl Core {
     /// in supervisor mode. `None`: it does not end in this cycle.
     pub(super) fn supervisor_call<S: Setting>(
         &mut self,
+        context: &mut Context,
         index: usize,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> Option<u64> {
-        let context = &mut self.contexts[index];
         let number = context.head;
         let privilege = context.supervisor.as_ref().map(Supervisor::privilege);
         if privilege == Some(Privilege::User) {
@@ -210,10 +226,10 @@ impl Core {
             return Some(0);
         }
         let hart = self.number * environment.config.contexts + index;
-        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(index, register));
-        let call = HostCall { hart, number: self.register(index, 17), arguments, time: now };
+        let arguments = [10, 11, 12, 13, 14, 15].map(|register| self.register(context, register));
+        let call = HostCall { hart, number: self.register(context, 17), arguments, time: now };
         let answer = environment.host.supervisor_call(call, environment.memory);
-        self.contexts[index].waits = answer == HostAnswer::Wait;
+        context.waits = answer == HostAnswer::Wait;
         match answer {
             HostAnswer::Value(value) => Some(value),
             HostAnswer::Stop(value) => {
@@ -233,9 +249,8 @@ impl Core {
             HostAnswer::Exit(status) => {
                 self.exits.push((index, status));
                 environment.ended = true;
-                let pc = self.contexts[index].entry(number).pc;
-                self.squash(index, number, now, environment.config, environment.observer);
-                let context = &mut self.contexts[index];
+                let pc = context.entry(number).pc;
+                self.squash(context, index, number, now, environment.config, environment.observer);
                 context.fetch.pc = pc;
                 context.halted = true;
                 context.full = Full::Nothing;
@@ -266,7 +281,7 @@ impl Chip {
         let mut chip = Self::new(config, 0)?;
         chip.now = cycle;
         for core in &mut chip.cores {
-            core.translation = Some(Translation::new(translation));
+            core.shared.translation = Some(Translation::new(translation));
             core.start(cycle);
         }
         for (hart, state) in states.iter().enumerate() {
@@ -323,7 +338,7 @@ impl Chip {
         let (core, context) = self.place(hart);
         let core = &mut self.cores[core];
         core.contexts[context].halted = false;
-        core.next = core.next.min(self.now);
+        core.shared.next = core.shared.next.min(self.now);
     }
 
     /// Sets the line of a hart's external interrupt. No effect on a hart without supervisor mode.
@@ -332,7 +347,7 @@ impl Chip {
         let core = &mut self.cores[core];
         if let Some(supervisor) = &mut core.contexts[context].supervisor {
             supervisor.set_external(pending);
-            core.next = core.next.min(self.now);
+            core.shared.next = core.shared.next.min(self.now);
         }
     }
 }

@@ -4,8 +4,8 @@
 use mb_core::ParameterError;
 
 use super::code::Kind;
-use super::context::bit;
-use super::core::{Core, Environment, Setting};
+use super::context::{Context, bit};
+use super::core::{Environment, Setting, Shared};
 use crate::isa::rv64::supervisor::{Exception, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, Next, PAGE_BYTES, Walk, WalkFault};
 use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
@@ -195,30 +195,41 @@ impl Translation {
     }
 }
 
-impl Core {
+impl Shared {
     /// The physical address of an access of a context; `None` if it waits for a walk.
-    pub(super) fn find(&mut self, index: usize, address: u64, access: Access) -> Result<Option<u64>, Exception> {
-        match (&mut self.translation, &self.contexts[index].supervisor) {
+    pub(super) fn find(
+        &mut self,
+        context: &Context,
+        index: usize,
+        address: u64,
+        access: Access,
+    ) -> Result<Option<u64>, Exception> {
+        match (&mut self.translation, &context.supervisor) {
             (Some(translation), Some(supervisor)) => translation.find(index, supervisor, address, access),
             _ => Ok(Some(address)),
         }
     }
 
     /// Lets the walker go on, and the accesses that wait for it.
-    pub(super) fn translate<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) {
+    pub(super) fn translate<S: Setting>(
+        &mut self,
+        contexts: &mut [Context],
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         if self.translation.is_none() {
             return;
         }
         loop {
-            for index in 0..self.contexts.len() {
-                let mut waiting = self.contexts[index].untranslated;
+            for (index, context) in contexts.iter_mut().enumerate() {
+                let mut waiting = context.untranslated;
                 while waiting != 0 {
-                    let number = self.contexts[index].oldest(waiting);
+                    let number = context.oldest(waiting);
                     waiting &= !bit(number);
-                    self.translate_access::<S>(index, number, now);
+                    self.translate_access::<S>(context, index, number, now);
                 }
             }
-            if !self.walk(now, environment) {
+            if !self.walk(contexts, now, environment) {
                 return;
             }
         }
@@ -226,8 +237,8 @@ impl Core {
 
     /// Translates the address of an access, and lets the access go on if it is known.
     #[inline(never)]
-    pub(super) fn translate_access<S: Setting>(&mut self, index: usize, number: u64, now: u64) {
-        let entry = *self.contexts[index].entry(number);
+    pub(super) fn translate_access<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
+        let entry = *context.entry(number);
         let (address, own) = (entry.address, bit(number));
         let access = entry.access();
         let width = u64::from(entry.width);
@@ -236,9 +247,8 @@ impl Core {
         let found = if misaligned {
             Err(if access == Access::Load { Exception::LoadMisaligned } else { Exception::StoreMisaligned })
         } else {
-            self.find(index, address, access)
+            self.find(context, index, address, access)
         };
-        let context = &mut self.contexts[index];
         if found == Ok(None) {
             context.untranslated |= own;
             return;
@@ -249,7 +259,7 @@ impl Core {
         match found {
             Ok(physical) => {
                 entry.address = physical.unwrap_or(address);
-                self.addressed::<S>(index, number, now);
+                self.addressed::<S>(context, index, number, now);
             }
             Err(exception) => {
                 entry.fails = true;
@@ -263,27 +273,26 @@ impl Core {
 
     /// Continues the walk, or begins one for an access that waits. True: a walk has ended, and
     /// accesses can be tried again.
-    fn walk<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> bool {
+    fn walk<S: Setting>(&mut self, contexts: &mut [Context], now: u64, environment: &mut Environment<'_, S>) -> bool {
         let Some(translation) = &mut self.translation else { return false };
         loop {
             let next = match translation.state {
                 State::Pending(_) => return false,
                 State::Idle => {
-                    let data = self.contexts.iter().enumerate().find(|(_, context)| context.untranslated != 0);
+                    let data = contexts.iter().enumerate().find(|(_, context)| context.untranslated != 0);
                     let data = data.map(|(index, context)| {
                         (index, context.entry(context.oldest(context.untranslated)).address, false)
                     });
-                    let fetch = || self.contexts.iter().position(|context| context.fetch.translates.is_some());
-                    let fetch =
-                        || fetch().map(|index| (index, self.contexts[index].fetch.translates.unwrap_or(0), true));
+                    let fetch = || contexts.iter().position(|context| context.fetch.translates.is_some());
+                    let fetch = || fetch().map(|index| (index, contexts[index].fetch.translates.unwrap_or(0), true));
                     let Some((context, address, fetch)) = data.or_else(fetch) else { return false };
-                    let Some(supervisor) = &self.contexts[context].supervisor else { return false };
+                    let Some(supervisor) = &contexts[context].supervisor else { return false };
                     translation.miss = Miss { context, address: address & !(PAGE_BYTES - 1), fetch };
                     translation.asid = supervisor.asid();
                     translation.failed = None;
                     translation.stale = false;
                     let walk = Walk::new(supervisor.root().unwrap_or(0), address).map(State::Send);
-                    self.contexts[context].statistics.walks += 1;
+                    contexts[context].statistics.walks += 1;
                     walk
                 }
                 State::Send(walk) => {
@@ -334,7 +343,7 @@ impl Core {
                 }
             };
             if ended {
-                for context in &mut self.contexts {
+                for context in contexts {
                     context.fetch.translates = None;
                 }
                 return true;
