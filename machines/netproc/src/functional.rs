@@ -377,7 +377,9 @@ impl Processor for FunctionalHarts {
         loop {
             if self.next == 0 {
                 let cycle = self.cycle;
-                events.extend(self.finished.drain(..).map(|tag| Event::Transferred { cycle, tag }));
+                if !self.finished.is_empty() {
+                    events.extend(self.finished.drain(..).map(|tag| Event::Transferred { cycle, tag }));
+                }
                 if !events.is_empty() || cycle > until {
                     return Ok(());
                 }

@@ -284,9 +284,12 @@ impl Core {
             }
         }
         self.shared.begin();
-        let issued = match &mut self.contexts[..] {
-            [context] if S::SINGLE => self.shared.stages_of_one(context, now, environment),
-            _ => self.stages(now, environment),
+        let issued = if !S::SINGLE {
+            self.stages(now, environment)
+        } else if let Some(context) = self.contexts.first_mut() {
+            self.shared.stages_of_one(context, now, environment)
+        } else {
+            0
         };
         self.shared.counted = now + 1;
         // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
