@@ -27,6 +27,8 @@ pub enum Fetch {
     Answer,
     /// By `run_to_completion` again and again, up to the time of the next offer.
     RunToCompletion,
+    /// By `run_until` alone; a refused operation is offered again after every event.
+    AfterEveryEvent,
 }
 
 /// Whether visits are judged.
@@ -65,6 +67,7 @@ pub fn judge(
 ) -> Result<Vec<Answer>, String> {
     let mut run = Run::new(engine, offers.len(), visits);
     run.to_completion = fetch == Fetch::RunToCompletion;
+    run.after_every_event = fetch == Fetch::AfterEveryEvent;
     for offer in offers {
         if fetch == Fetch::Answer && run.answered(*offer)? {
             continue;
@@ -105,6 +108,8 @@ struct Run<'a> {
     visits: Visits,
     /// Time goes from completion to completion, and not from event to event.
     to_completion: bool,
+    /// A refused operation is offered again after every event.
+    after_every_event: bool,
     now: Picos,
     expected: Vec<Expected>,
     /// Operations not answered yet, by the outcome that the oracle gives them.
@@ -121,6 +126,7 @@ impl<'a> Run<'a> {
             oracle: Oracle::new(),
             visits,
             to_completion: false,
+            after_every_event: false,
             now: Picos::ZERO,
             expected: Vec::with_capacity(capacity),
             open: BTreeMap::new(),
@@ -148,7 +154,12 @@ impl<'a> Run<'a> {
                 Accepted::Busy { .. } if attempt == PATIENCE => {
                     return Err(format!("{}: refused {PATIENCE} times", describe(index, offer.op)));
                 }
-                Accepted::Busy { retry_at } => self.run_until(retry_at)?,
+                Accepted::Busy { retry_at } => {
+                    let event = self.engine.next_event().filter(|_| self.after_every_event);
+                    // An event of now does not count as one, unless it is the last before the time to retry.
+                    let next = event.filter(|event| *event > self.now).unwrap_or(retry_at);
+                    self.run_until(next.min(retry_at))?;
+                }
             }
         }
         self.accepted(index, offer.op)

@@ -4,12 +4,14 @@
 //! - [`cases`]: the corpus of `spec/cases/`, read strictly and run on an engine.
 //! - [`drive`]: offers operations to an engine, compares every outcome with the oracle's and checks the interface's
 //!   promises on times.
+//! - [`kit`]: all of these on one engine.
 //! - [`streams`]: random operation streams, skewed to what engines get wrong, and the relations between runs.
 //!
 //! Every check returns its error as text, so that a test can also show that a wrong engine is rejected.
 
 pub mod cases;
 pub mod drive;
+pub mod kit;
 pub mod streams;
 
 use mb_core::{EngineEntry, ParameterSet, Parameters, ReplayEngine, Source};

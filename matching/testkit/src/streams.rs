@@ -133,6 +133,12 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// The number of streams.
+    #[must_use]
+    pub fn streams(self) -> u32 {
+        (Config::default().cases / self.divisor()).max(1)
+    }
+
     const fn divisor(self) -> u32 {
         match self {
             Self::Full => 8,
@@ -149,7 +155,7 @@ impl Amount {
             fixed @ RngSeed::Fixed(_) => fixed,
         };
         let config = Config {
-            cases: (default.cases / self.divisor()).max(1),
+            cases: self.streams(),
             rng_seed,
             failure_persistence: None,
             max_shrink_iters: 50_000,
@@ -164,6 +170,14 @@ impl Amount {
             Err(TestError::Fail(_, offers)) => Err(smallest(offers, objection)),
             Err(TestError::Abort(reason)) => Err(reason.to_string()),
         }
+    }
+
+    /// Every outcome is the oracle's.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn outcomes_by_run_until_are_the_oracles(self, make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
+        self.check(LENGTH, |offers| judge(make().as_mut(), offers, Fetch::RunUntil, visits).map(|_| ()))
     }
 
     /// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand
@@ -210,6 +224,41 @@ impl Amount {
                     index + 1,
                     tight[index].completion.outcome,
                     loose[index].completion.outcome
+                )),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// All operations come at time zero, and one that is refused is offered again after every event and in the end at
+    /// the time that the engine named. A refusal delays, has no other effect, and loses nothing.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn refusals_delay_and_lose_nothing(self, make: MakeEngine<'_>) -> Result<(), String> {
+        self.check(LENGTH, |offers| {
+            let burst: Vec<Offer> = offers.iter().map(|offer| Offer { at: Picos::ZERO, ..*offer }).collect();
+            for fetch in [Fetch::RunUntil, Fetch::AfterEveryEvent] {
+                judge(make().as_mut(), &burst, fetch, Visits::Own)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Two engines that are offered the same operations at the same times give the same completions.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream.
+    pub fn the_same_stream_twice_gives_the_same(self, make: MakeEngine<'_>) -> Result<(), String> {
+        self.check(LENGTH, |offers| {
+            let first = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+            let second = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
+            match first.iter().zip(&second).position(|(first, second)| first != second) {
+                Some(index) => Err(format!(
+                    "operation {}: {:?}, and {:?} in a second engine",
+                    index + 1,
+                    first[index],
+                    second[index]
                 )),
                 None => Ok(()),
             }

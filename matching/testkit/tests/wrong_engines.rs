@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The judges judge: engines with one defect each, kept for good, which corpus and streams must reject.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use mb_core::{
     Accepted, Completion, Delays, Engine, Envelope, Measurable, MsgId, Op, Outcome, Pattern, Picos, QueueLengths,
     RecvId, ReplayEngine, Shortcuts,
 };
 use mb_testkit::cases;
 use mb_testkit::drive::Visits;
+use mb_testkit::kit::{self, Check};
 use mb_testkit::streams::{self, Amount};
 
 /// What is wrong with an engine.
@@ -47,6 +50,10 @@ enum Defect {
     BusyWhileWaiting,
     /// All of the time is waiting, and a picosecond more.
     WaitsTooLong,
+    /// With three answers owed it refuses an operation, and has performed it.
+    RefusesWithEffect,
+    /// The time of an operation differs from engine to engine.
+    DependsOnTheEngine,
 }
 
 /// A list engine that takes a nanosecond for each visit and one for each operation.
@@ -57,11 +64,16 @@ struct Engineered {
     free_at: Picos,
     pending: Vec<Completion>,
     busy: Picos,
+    /// Of the operations, beside the visits.
+    each: Picos,
 }
 
 fn make(defect: Defect) -> Box<dyn ReplayEngine> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let made = if defect == Defect::DependsOnTheEngine { MADE.fetch_add(1, Ordering::Relaxed) } else { 0 };
     Box::new(Engineered {
         defect,
+        each: Picos(1000 + made),
         posted: Vec::new(),
         unexpected: Vec::new(),
         free_at: Picos::ZERO,
@@ -156,13 +168,16 @@ impl Engine for Engineered {
             _ => self.unexpected.iter().map(Option::is_some).collect(),
         };
         let (outcome, hit, walks_posted) = self.apply(op, now);
+        if self.defect == Defect::RefusesWithEffect && self.pending.len() > 2 {
+            return Accepted::Busy { retry_at: self.free_at };
+        }
         let visited = match hit {
             Some(index) => before[..=index].iter().filter(|live| **live).count(),
             None if walks_posted => lengths.posted,
             None => lengths.unexpected,
         };
         let visits = visited as u32 - u32::from(self.defect == Defect::CountsMisses && hit.is_some());
-        let at = self.free_at.max(now) + Picos::from_ns(1 + u64::from(visits));
+        let at = self.free_at.max(now) + self.each + Picos::from_ns(u64::from(visits));
         self.free_at = at;
         if self.defect == Defect::BusyWhileWaiting {
             self.busy += at - now;
@@ -286,6 +301,42 @@ fn wrong_times_are_rejected() {
         streams_say(Defect::BusyWhileWaiting),
         "the engine was busy for 3000 ps, but had something to do for 2000 ps only",
     );
+}
+
+#[test]
+fn a_refusal_with_an_effect_is_rejected() {
+    let verdict = Amount::Full.refusals_delay_and_lose_nothing(&|| make(Defect::RefusesWithEffect));
+    let message = verdict.expect_err("a wrong engine was accepted");
+    let known = message.contains("the engine says `") || message.contains("the engine's lists have ");
+    assert!(known, "rejected, but for another reason:\n{message}");
+    assert_eq!(Amount::Full.refusals_delay_and_lose_nothing(&|| make(Defect::None)), Ok(()));
+}
+
+#[test]
+fn times_that_differ_between_engines_are_rejected() {
+    let verdict = Amount::Full.the_same_stream_twice_gives_the_same(&|| make(Defect::DependsOnTheEngine));
+    assert_rejected(verdict, "in a second engine");
+    assert_eq!(Amount::Full.the_same_stream_twice_gives_the_same(&|| make(Defect::None)), Ok(()));
+}
+
+#[test]
+fn the_kit_stops_at_the_first_failure_and_says_what_passed() {
+    let kit =
+        |defect: Defect| kit::run(Check::ALL, &|| make(defect), Some(&|| make(defect)), Amount::Eighth, &mut |_| ());
+    let sound = kit(Defect::None);
+    assert_eq!(sound.passed.iter().map(|each| each.check).collect::<Vec<_>>(), Check::ALL);
+    assert_eq!(sound.failure, None);
+    for (defect, check) in [
+        (Defect::YoungestFirst, Check::Corpus),
+        (Defect::SlowWhenSettled, Check::Final),
+        (Defect::DependsOnTheEngine, Check::Twice),
+    ] {
+        let verdict = kit(defect);
+        let failure = verdict.failure.expect("a wrong engine was accepted");
+        assert_eq!(failure.check, check, "{defect:?}: {failure}");
+        let before = Check::ALL.iter().position(|known| *known == check);
+        assert_eq!(Some(verdict.passed.len()), before, "{defect:?}");
+    }
 }
 
 #[test]

@@ -43,6 +43,16 @@ fn stretching_offered_times_never_changes_outcomes() {
 }
 
 #[test]
+fn a_refused_operation_is_delayed_and_nothing_is_lost() {
+    judge_all(|_, make| Amount::Eighth.refusals_delay_and_lose_nothing(make));
+}
+
+#[test]
+fn the_same_stream_gives_the_same_completions_twice() {
+    judge_all(|_, make| Amount::Eighth.the_same_stream_twice_gives_the_same(make));
+}
+
+#[test]
 fn ideal_zero_is_never_slower_than_any_engine_on_any_operation() {
     let zero = find("ideal:zero").unwrap();
     judge_all(|amount, make| amount.bound_is_never_slower(&|| build(&zero), make));
