@@ -9,7 +9,7 @@ import pytest
 import matchbench as mb
 from matchbench import _native
 from matchbench.replay_config import ReplayConfig
-from matchbench.sweep.workers import Task, own_program, replay
+from matchbench.sweep.workers import Task, replay
 from tests.conftest import Command
 
 
@@ -81,20 +81,22 @@ def test_sizes_of_a_program_are_replayed_with_the_program(tmp_path: Path, halo: 
 def test_a_program_that_changes_while_a_sweep_runs_is_refused(tmp_path: Path, halo: mb.Trace) -> None:
     path = tmp_path / "mine.mb"
     path.write_text(_native.match_template(8))
+    origin = mb.engine("microcode", program=str(path)).origin
+    assert origin is not None
     task = Task(
         at=0,
         name="halo on mine",
         trace=halo.directory,
         trace_hash="",
         engine="microcode",
+        engine_sha256=origin["sha256"],
         parameters={"program": str(path)},
-        own_program=own_program(mb.engine("microcode", program=str(path))),
         config=ReplayConfig(),
     )
     assert replay(task)["total"]["matches"][0] > 0
     path.write_text(_native.match_template(4))
     with pytest.raises(
-        mb.MatchbenchError, match=r"mine\.mb: found a program with the SHA-256 .*; it was changed"
+        mb.MatchbenchError, match=r"mine\.mb: SHA-256 .* found, expected .*; the file was changed"
     ):
         replay(task)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matchbench.compare import compare
     from matchbench.comparison import Comparison, Remark
     from matchbench.generate import generate
+    from matchbench.python_engine import Completion, Operation, PythonEngine
     from matchbench.record import Recording, record
     from matchbench.replay_config import ReplayConfig
     from matchbench.reproduce import Reproduction, reproduce
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Completion",
     "Engine",
     "MatchbenchError",
     "Network",
+    "Operation",
+    "PythonEngine",
     "Recording",
     "Remark",
     "ReplayConfig",
@@ -60,6 +64,7 @@ _LAZY = {
     "compare": ("compare",),
     "comparison": ("Comparison", "Remark"),
     "generate": ("generate",),
+    "python_engine": ("Completion", "Operation", "PythonEngine"),
     "record": ("Recording", "record"),
     "replay_config": ("ReplayConfig",),
     "reproduce": ("Reproduction", "reproduce"),

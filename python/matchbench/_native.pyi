@@ -22,9 +22,11 @@ from matchbench.native_types import (
     HeaderFields,
     ItemFields,
     JudgedRun,
+    KitReport,
     MatchProfile,
     NetprocReport,
     Omission,
+    Origin,
     PacketSummary,
     Parameter,
     Pattern,
@@ -55,9 +57,11 @@ class Engine:
     timing: str
     placement: str
     breaks_order: str | None
+    spec: str
+    origin: Origin | None
     def __init__(
         self,
-        spec: str,
+        spec: str | type,
         /,
         *,
         preset: str | None = None,
@@ -66,8 +70,12 @@ class Engine:
         **parameters: Value,
     ) -> None: ...
     def parameters(self) -> list[Parameter]: ...
-    def check(self) -> None:
+    def card(self) -> Card: ...
+    def replaced(self, **parameters: Value) -> Engine: ...
+    def of_preset(self, preset: str) -> Engine: ...
+    def check(self, tell: Callable[[str], object] | None = None) -> None:
         """Raise unless an engine of the user's keeps MPI's order: on the corpus and on random streams."""
+    def test(self, tell: Callable[[str], object] | None = None) -> KitReport: ...
 
 class TestPrograms:
     """Random programs for the user's MPI, in the order in which one run performs them."""
@@ -226,6 +234,8 @@ def version() -> str:
 def revision() -> str:
     """Git revision that the binding was built from, or "unknown"."""
 
+def engine_header() -> str: ...
+def kit_checks() -> list[tuple[str, str]]: ...
 def engines() -> list[Card]:
     """Every engine of the catalog."""
 

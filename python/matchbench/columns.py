@@ -100,6 +100,12 @@ RESULTS = {
     "ranks": Column(_I64, "ranks", "ranks in the world"),
     "engine": Column(_STR, "", "name of the engine"),
     "preset": Column(_STR, "", "name of its preset; a trailing `+` means that the user changed parameters"),
+    "origin": Column(
+        _STR,
+        "",
+        "engines of the user's: `program`, `library` or `python`, the path of the file, its SHA-256, and the "
+        "version of the interface of libraries; null for engines of matchbench",
+    ),
     "timing": Column(_STR, "", "kind of the times: `bound`, `simulated` or `measured`"),
     "placement": Column(_STR, "", "where the engine runs: `nic` or `host`"),
     "keeps_order": Column(

@@ -5,19 +5,19 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
-from matchbench import interruptible, reference
+from matchbench import interruptible, own_engines, reference
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.comparison import Comparison
 from matchbench.native_types import Progress, Report
 from matchbench.replay_config import ReplayConfig
 from matchbench.result_tables import REFERENCE, gather, label_of
-from matchbench.selection import choose_engines
+from matchbench.selection import choose_engines, refuse_doubles
 from matchbench.trace import Trace
 
 
 def compare(
     traces: Trace | Sequence[Trace],
-    engines: Sequence[str | Engine] = (),
+    engines: Sequence[str | type | Engine] = (),
     *,
     config: ReplayConfig | None = None,
     jobs: int = 2,
@@ -34,8 +34,8 @@ def compare(
     traces
         What to replay; each is checked first.
     engines
-        `engine`, `engine:preset`, or what :func:`engine` and :func:`choose_engines` return; those of
-        :func:`choose_engines` without arguments if there is none.
+        `engine`, `engine:preset`, a path or class as in :func:`engine`, or what :func:`engine` and
+        :func:`choose_engines` return; those of :func:`choose_engines` without arguments if there is none.
     config
         How to replay.
     jobs
@@ -67,24 +67,21 @@ def compare(
         raise MatchbenchError(msg)
     network = Network(config.network, **config.network_parameters)
     chosen = [engine for engine in engines if isinstance(engine, Engine)]
+    chosen += [Engine(engine) for engine in engines if isinstance(engine, type)]
     specs = [engine for engine in engines if isinstance(engine, str)]
     chosen += choose_engines(specs) if specs or not chosen else []
     if REFERENCE not in [label_of(engine) for engine in chosen]:
         chosen.insert(0, Engine(REFERENCE))
     for trace in traces:
         trace.check()
+    refuse_doubles(chosen)
     for each in chosen:
-        interruptible.run(partial(_check, each))
+        own_engines.check(each)
     pairs = [(trace, engine) for trace in traces for engine in chosen]
     reports = _replay_all(pairs, network, config, jobs, progress)
     replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]
     found = gather(replays, network, config)
     return dataclasses.replace(found, **reference.replays(traces, chosen, network, config, found.results))
-
-
-def _check(engine: Engine, _tell: Progress) -> None:
-    """Check an engine of the user's, which takes about a second."""
-    engine.check()
 
 
 def _replay_all(

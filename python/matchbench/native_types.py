@@ -50,6 +50,26 @@ class Card(TypedDict):
     representative: str | None
 
 
+class Origin(TypedDict):
+    """Where an engine of the user's comes from; `interface` is the version of the interface of libraries."""
+
+    kind: Literal["program", "library", "python"]
+    path: str
+    sha256: str
+    interface: int | None
+
+
+class KitReport(TypedDict):
+    """Result of the test kit.
+
+    `passed` has name and promise of each check, and its number of cases or streams. `failure` has name and
+    promise of the first that failed, the clause of the failing case, and what was found.
+    """
+
+    passed: list[tuple[str, str, int | None]]
+    failure: tuple[str, str, str | None, str] | None
+
+
 class Stats(TypedDict):
     """Statistics of a trace; the columns are those of `spec/results.md`, section 8."""
 

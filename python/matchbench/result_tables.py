@@ -16,6 +16,7 @@ from matchbench import _native, columns, shortfalls
 from matchbench._native import Engine, Network
 from matchbench.comparison import Comparison, Remark
 from matchbench.native_types import Measured, Parameter, Report
+from matchbench.own_engines import describe
 from matchbench.replay_config import ReplayConfig
 from matchbench.trace import Trace
 
@@ -150,6 +151,7 @@ def _results(
         **total,
         "trace_hash": trace.hash,
         "ranks": trace.ranks,
+        "origin": describe(engine.origin),
         "placement": engine.placement,
         "keeps_order": engine.breaks_order is None,
         "assumed_share": sum(each["source"] == "assumed" for each in parameters) / len(parameters),
@@ -191,6 +193,8 @@ def _lacks(trace: Trace) -> list[str]:
 def _remarks(engine: Engine, report: Report) -> list[str]:
     order = engine.breaks_order
     broken = [] if order is None else [f"breaks MPI's order, {order}; no MPI library could run on it"]
+    if engine.origin is not None and engine.origin["kind"] == "python":
+        broken.append("its times are computed by a class in Python: slow, and for quick ideas only")
     return [*broken, *_waiting(report), *_full(report), *disturbed(report["measured"]), *report["notes"]]
 
 

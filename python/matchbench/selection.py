@@ -11,16 +11,17 @@ from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
 from matchbench.match_unit import load_program
 from matchbench.mpi.costs import software_costs
-from matchbench.native_types import Value
+from matchbench.native_types import Origin, Value
 
 
-def engine(name: str, /, *, preset: str | None = None, **parameters: Value) -> Engine:
+def engine(name: str | type, /, *, preset: str | None = None, **parameters: Value) -> Engine:
     """Return an engine with the parameters of a preset, some of them replaced.
 
     Parameters
     ----------
     name
-        `engine`, or `engine:preset`.
+        `engine`, or `engine:preset`; `engine` may be the path of a shared library or of a file of Python with
+        an engine of your own (`docs/own-engine.md`). Also a subclass of `matchbench.PythonEngine`.
     preset
         Name of the preset; by default the engine's first one.
     **parameters
@@ -75,8 +76,9 @@ def choose_engines(
     Parameters
     ----------
     specs
-        `engine` (with its default preset) or `engine:preset`; if there is none, the representative preset of
-        each engine that has one (:func:`matchbench.engines`).
+        `engine` (with its default preset) or `engine:preset`, where `engine` may be a path as in
+        :func:`engine`; if there is none, the representative preset of each engine that has one
+        (:func:`matchbench.engines`).
     parameters
         Values by `key`, for every chosen engine that has the key, or by `engine.key`.
     mpi_bench
@@ -100,17 +102,37 @@ def choose_engines(
     ]
     chosen = [Engine(spec) for spec in dict.fromkeys(specs or default)]
     given = by_engine(chosen, parameters or {})
+    refuse_doubles(chosen)
     labels = [f"{each.name}:{each.preset}" for each in chosen]
     costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
     found = [
-        _made(label, given[each.name], measured=costs.get(label, ()))
+        _made(each.spec, given[each.name], measured=costs.get(label, ()))
         for label, each in zip(labels, chosen, strict=True)
     ]
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
 
 
+def refuse_doubles(chosen: Iterable[Engine]) -> None:
+    """Refuse engines of different origin with one name: rows of tables would not say which one they are of.
+
+    Raises
+    ------
+    MatchbenchError
+        When there are some.
+    """
+    origins: dict[str, Origin | None] = {}
+    for each in chosen:
+        if each.origin is not None and each.origin["kind"] == "program":  # its preset is marked
+            continue
+        if origins.setdefault(each.name, each.origin) != each.origin:
+            known = (origins[each.name], each.origin)
+            paths = " and ".join("matchbench" if one is None else one["path"] for one in known)
+            msg = f"engine `{each.name}`: found in {paths}, expected different names; rename one"
+            raise MatchbenchError(msg)
+
+
 def _made(
-    spec: str,
+    spec: str | type,
     values: dict[str, Any],
     *,
     preset: str | None = None,
@@ -121,7 +143,8 @@ def _made(
     program = values.get("program")
     builtin = dict(_native.match_programs())
     if (
-        spec.partition(":")[0] == "microcode"
+        isinstance(spec, str)
+        and spec.partition(":")[0] == "microcode"
         and isinstance(program, str | os.PathLike)
         and program not in builtin
     ):

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import _native, columns, interruptible, selection
+from matchbench import _native, columns, interruptible, own_engines
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Progress, Report
 from matchbench.output import whole_directory, write_file, write_table
@@ -190,8 +190,8 @@ def size(
         raise MatchbenchError(msg)
     chosen = engine if isinstance(engine, Engine) else Engine(engine)
     limited = [_limited(each) for each in (with_structure() if costs is None else costs)]
-    for each in (chosen, *(one for one, _ in limited)):
-        each.check()
+    for each in (chosen, *(limited_engine for limited_engine, _ in limited)):
+        own_engines.check(each)
     network = Network(config.network, **config.network_parameters)
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.SIZING}
     replays = _Replays(network, config, len(traces) * (2 + len(limited) * len(_COST_SHARES)), progress)
@@ -307,12 +307,6 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
         When it can have none of them.
     """
     values: dict[str, Any] = {each["name"]: each["value"] for each in engine.parameters()}
-    given: dict[str, Any] = {
-        # The value of a match program of the user's is its path and its hash.
-        each["name"]: each["value"].partition(" (sha256 ")[0]
-        for each in engine.parameters()
-        if each["source"] == "user"
-    }
     block = int(values.get("block", 1))
     seen: set[int] = set()
     for entries in sizes:
@@ -320,7 +314,7 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
         if whole in seen:
             continue
         try:
-            yield selection.engine(engine.name, preset=engine.preset, **(given | {key: whole}))
+            yield engine.replaced(**{key: whole})
         except MatchbenchError:
             if not seen:
                 raise

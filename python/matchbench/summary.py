@@ -49,6 +49,9 @@ SPARE = (
 BREAKS_ORDER = " (breaks order)"
 """Suffix of an engine whose outcomes are not MPI's."""
 
+OWN = {"library": " (library)", "python": " (Python, slow)"}
+"""Suffix of an engine of the user's, by the first word of its origin."""
+
 MEASURED = (
     "engine",
     "timing",
@@ -190,7 +193,9 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        f"{row['engine']}:{row['preset']}" + ("" if row["keeps_order"] else BREAKS_ORDER),
+        f"{row['engine']}:{row['preset']}"
+        + ("" if row["keeps_order"] else BREAKS_ORDER)
+        + OWN.get((row["origin"] or "").partition(" ")[0], ""),
         row["placement"],
         row["timing"],
         tables.time(row["time_ns"]) if row["finished"] else "not finished",

@@ -294,7 +294,58 @@ impl EngineFault {
 /// Builds one engine from a complete parameter set.
 pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
 
-/// What builds an engine in place of its catalog entry: a match program of the user's.
+/// What an engine of the user's is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnKind {
+    /// A match program on the engine `microcode`.
+    Program,
+    /// A shared library (`spec/engine.md`).
+    Library,
+    /// A class in Python, which computes its times itself.
+    Python,
+}
+
+impl OwnKind {
+    /// The word in tables and files, and the name of the parameter that holds its path.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Library => "library",
+            Self::Python => "python",
+        }
+    }
+}
+
+/// Where an engine of the user's comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// What it is made of.
+    pub kind: OwnKind,
+    /// The path as the user gave it, or the name of a class that is in no file.
+    pub path: String,
+    /// The SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+    /// The version of the interface, if there is one between it and matchbench.
+    pub interface: Option<u32>,
+}
+
+impl Origin {
+    /// What tables show as the value of its parameter: it differs between different contents.
+    #[must_use]
+    pub fn value(&self) -> String {
+        format!("{} (sha256 {})", self.path, &self.sha256[..self.sha256.len().min(12)])
+    }
+
+    /// The source of that value in words.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        let interface = self.interface.map_or_else(String::new, |version| format!("; interface version {version}"));
+        format!("given on the command line{interface}; sha256 {}", self.sha256)
+    }
+}
+
+/// What builds an engine in place of its catalog entry: a match program, a library or a class of the user's.
 pub trait BuildOwn: Send + Sync + std::fmt::Debug {
     /// Makes one engine.
     ///
@@ -302,14 +353,25 @@ pub trait BuildOwn: Send + Sync + std::fmt::Debug {
     /// When the parameters do not go with it.
     fn build(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
 
-    /// The parameter that it stands for.
-    fn parameter(&self) -> &'static str;
+    /// Where it comes from.
+    fn origin(&self) -> &Origin;
 
-    /// What tables show as the value of that parameter: it differs between different contents.
-    fn value(&self) -> String;
+    /// Where its engines run, if the catalog's entry does not know.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn placement(&self, parameters: &ParameterSet) -> Result<Option<Placement>, ParameterError> {
+        let _ = parameters;
+        Ok(None)
+    }
 
-    /// The source of that value in words.
-    fn detail(&self) -> String;
+    /// An engine for the test kit, whose judge names what this one's own checks would stop at.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn build_unchecked(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError> {
+        self.build(parameters)
+    }
 }
 
 /// The outcomes are those of `spec/matching.md` with any parameters.

@@ -28,6 +28,7 @@ COMMANDS = {
     "size": "Count how many entries a matching structure needs for a trace.",
     "reproduce": "Compare the claims of a paper with our measurements, claim by claim.",
     "engines": "List the receive engines, or show one with the sources of its parameters.",
+    "engine": "Write and test a receive engine of your own: new, test.",
     "generate": "Generate a trace of any size from a communication pattern.",
     "mpi": "Measure and check your own MPI library: bench, conform.",
     "asm": "Assemble a program for the match unit.",

@@ -39,6 +39,7 @@ CHECK_FAILED = 1
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
       matchbench compare out/mine --engine microcode --set program=./mine.mb
+      matchbench compare out/mine --engine ./libmy_engine.so --engine linear
       matchbench compare out/mine --collective allreduce=ring --network-set latency=600
       matchbench compare out/mine --engine host_native --engine linear:software --mpi-bench out/bench
 
@@ -51,9 +52,10 @@ CHECK_FAILED = 1
     "-e",
     "--engine",
     "engines",
-    metavar="NAME[:PRESET]",
+    metavar="NAME|FILE[:PRESET]",
     multiple=True,
-    help="An engine or preset; repeatable. [one preset of each engine whose simulation is quick]",
+    help="An engine or preset, also of a shared library or a file of Python; repeatable. "
+    "[one preset of each engine whose simulation is quick]",
 )
 @click.option(
     "--all", "every", is_flag=True, help="Every preset that keeps MPI's order, without those on request."

@@ -5,6 +5,7 @@ import click
 
 from matchbench import _native, tables
 from matchbench.native_types import Card
+from matchbench.own_engines import describe
 
 
 @click.group(
@@ -66,19 +67,22 @@ def _list() -> None:
     \b
       matchbench engines show ideal
       matchbench engines show linear:bgp
+      matchbench engines show ./libmy_engine.so
     """
 )
-@click.argument("spec", metavar="NAME[:PRESET]")
+@click.argument("spec", metavar="NAME|FILE[:PRESET]")
 def show(spec: str) -> None:
     """Print an engine's card and the parameters of its presets, each with unit and source."""
     chosen = _native.Engine(spec)
-    card = next(card for card in _native.engines() if card["name"] == chosen.name)
+    card = chosen.card()
     tables.line(f"{card['name']}: {card['summary']}", style="bold")
     tables.line(f"reference: {card['reference']}")
     tables.line(f"timing:    {card['timing']}")
     tables.line(f"presets:   {_presets(card)}")
-    for preset in [chosen.preset] if ":" in spec else card["presets"]:
-        engine = _native.Engine(card["name"], preset=preset)
+    if chosen.origin is not None:
+        tables.line(f"from:      {describe(chosen.origin)}")
+    for preset in [chosen.preset] if ":" in spec.rpartition("/")[2] else card["presets"]:
+        engine = chosen.of_preset(preset)
         parameters = engine.parameters()
         assumed = sum(parameter["source"] == "assumed" for parameter in parameters)
         tables.line()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -168,8 +169,9 @@ def _axes(run: Run) -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
 def _column(engine: str, key: str) -> str:
-    return f"{engine.partition(':')[0]}.{key}"
+    return f"{Engine(engine).name}.{key}"
 
 
 def _row(run: Run, index: int, axes: Mapping[str, Sequence[str]]) -> dict[str, Any]:

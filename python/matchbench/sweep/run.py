@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from matchbench import own_engines
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Report
 from matchbench.result_tables import REFERENCE, parameter_hash
@@ -17,7 +18,7 @@ from matchbench.sweep.hardware import Costs, Hardware
 from matchbench.sweep.search import search
 from matchbench.sweep.space import Space, Variant
 from matchbench.sweep.study import Study
-from matchbench.sweep.workers import Task, Workers, own_program
+from matchbench.sweep.workers import Task, Workers
 from matchbench.trace import Trace
 
 _REFERENCE = -1  # the index of the reference of slowdowns
@@ -114,6 +115,7 @@ class Run:
         """Whether everything was tried."""
         self.limited = False
         """Whether the time limit ended it."""
+        self._checked_apart = False
         self._workers, self._cache, self._shared_paths, self._progress = (
             workers,
             cache,
@@ -184,6 +186,9 @@ class Run:
                 self._leave_out(index, f"has the parameters of `{self._space.name(first)}`")
                 continue
             new[index] = variant
+            # The first variant in a process of its own; then it is known that the engine returns.
+            own_engines.check(variant.engine, apart=not self._checked_apart)
+            self._checked_apart |= variant.engine.origin is not None
         self.variants.update(new)
         self._evaluate(
             {index: variant.engine for index, variant in new.items()},
@@ -198,7 +203,6 @@ class Run:
 
     def _evaluate(self, engines: Mapping[int, Engine], names: Mapping[int, str]) -> None:
         keys: dict[int, tuple[tuple[int, int], str]] = {}
-        checked: set[int] = set()
 
         def tasks() -> Iterator[Task]:
             for index, engine in engines.items():
@@ -212,10 +216,6 @@ class Run:
                         self.status.cached += 1
                         self._keep((at, index), report)
                         continue
-                    if index not in checked:
-                        # A program of the user's that does not keep MPI's order has no times.
-                        engine.check()
-                        checked.add(index)
                     task = self._task(len(keys), at, index, f"{trace.name} on {names[index]}")
                     keys[task.at] = (at, index), key
                     yield task
@@ -233,8 +233,7 @@ class Run:
         variant = self.variants.get(index)
         design = variant.design if variant else None
         parameters = {**design.settings, **variant.values} if design and variant else {}
-        own = own_program(variant.engine) if variant else ""
-        if own:
+        if variant and variant.engine.origin and variant.engine.origin["kind"] == "program":
             parameters["program"] = str(Path(str(parameters["program"])).absolute())
         return Task(
             at=number,
@@ -242,8 +241,8 @@ class Run:
             trace=trace.path.absolute() if self._shared_paths else trace.directory.absolute(),
             trace_hash=trace.hash if self._shared_paths else "",
             engine=design.engine if design else REFERENCE,
+            engine_sha256=_sha256(variant.engine) if variant else "",
             parameters=parameters,
-            own_program=own,
             config=self.study.config,
         )
 
@@ -279,3 +278,7 @@ class Run:
                 values.append(report["total"]["time_ns"][0] / reference_ns)
         known = [value for value in values if value is not None]
         return geometric_mean(known) if known else None
+
+
+def _sha256(engine: Engine) -> str:
+    return engine.origin["sha256"] if engine.origin else ""

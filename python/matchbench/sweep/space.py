@@ -17,7 +17,7 @@ from typing import Any
 
 from matchbench._native import Engine, MatchbenchError
 from matchbench.native_types import Value
-from matchbench.selection import by_engine, engine
+from matchbench.selection import by_engine, engine, refuse_doubles
 
 MOST_VALUES = 10_000
 """Largest number of values of one parameter."""
@@ -240,6 +240,7 @@ def designs_of(engines: Sequence[str], assignments: Mapping[str, Value]) -> list
         When an engine, a key or a list is wrong.
     """
     chosen = [Engine(spec) for spec in dict.fromkeys(engines)]
+    refuse_doubles(chosen)
     given = by_engine(chosen, assignments)
     # Read before they are distributed: an error names the option as it was given.
     lists = {key: values_of(str(text), where=f"--set {key}") for key, text in assignments.items()}
@@ -249,7 +250,7 @@ def designs_of(engines: Sequence[str], assignments: Mapping[str, Value]) -> list
         found.append(
             Design(
                 name=f"{each.name}:{each.preset}",
-                engine=f"{each.name}:{each.preset}",
+                engine=each.spec,
                 settings={key: values[0] for key, values in mine.items() if len(values) == 1},
                 axes=tuple(Axis(key=key, values=values) for key, values in mine.items() if len(values) > 1),
             )

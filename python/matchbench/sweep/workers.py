@@ -19,7 +19,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol
 
-from matchbench._native import Engine, MatchbenchError, Network
+from matchbench._native import MatchbenchError, Network
 from matchbench.native_types import Report
 from matchbench.replay_config import ReplayConfig
 from matchbench.selection import engine
@@ -27,8 +27,6 @@ from matchbench.trace import Trace
 
 MOST_TRIES = 3
 """How often a replay is tried whose process dies."""
-
-_SHA256 = " (sha256 "  # in the value of a parameter that is a match program of the user's
 
 _END_S = 5.0  # time that a process has to end
 
@@ -48,11 +46,11 @@ class Task:
     trace_hash
         Its hash, which is checked if the file is another one's copy; empty: not checked.
     engine
-        `engine:preset`.
+        `engine:preset`, with the path of an engine of the user's.
+    engine_sha256
+        The hash of that file, or of a match program of the user's, which is checked; empty: neither.
     parameters
         Values that replace the preset's.
-    own_program
-        Hash of the match program of the user's that `parameters` name; empty without one.
     config
         How to replay.
     """
@@ -62,8 +60,8 @@ class Task:
     trace: Path
     trace_hash: str
     engine: str
+    engine_sha256: str
     parameters: dict[str, Any]
-    own_program: str
     config: ReplayConfig
 
 
@@ -91,9 +89,10 @@ def replay(task: Task) -> Report:
         raise MatchbenchError(msg)
     config = task.config
     chosen = engine(task.engine, **task.parameters)
-    if (found := own_program(chosen)) != task.own_program:
-        path = task.parameters["program"]
-        msg = f"{path}: found a program with the SHA-256 {found}, expected {task.own_program}; it was changed"
+    if task.engine_sha256 and (chosen.origin is None or chosen.origin["sha256"] != task.engine_sha256):
+        path = chosen.origin["path"] if chosen.origin else task.engine
+        found = chosen.origin["sha256"] if chosen.origin else "none: an engine of matchbench"
+        msg = f"{path}: SHA-256 {found} found, expected {task.engine_sha256}; the file was changed"
         raise MatchbenchError(msg)
     report = trace.native.replay(
         chosen,
@@ -105,12 +104,6 @@ def replay(task: Task) -> Report:
     for name in ("ranks", "depths", "timeline"):
         report[name] = {column: [] for column in report[name]}
     return report
-
-
-def own_program(engine: Engine) -> str:
-    """Return the first digits of the SHA-256 of an engine's own match program; empty without one."""
-    values = (each["value"] for each in engine.parameters() if each["name"] == "program")
-    return next((value.rpartition(_SHA256)[2].rstrip(")") for value in values if _SHA256 in value), "")
 
 
 class LocalWorkers:

@@ -206,7 +206,8 @@ impl EngineChoice {
     /// Where the engine runs.
     #[must_use]
     pub fn placement(&self) -> Placement {
-        (self.entry.placement)(&self.parameters)
+        let own = self.own.as_ref().and_then(|own| own.placement(&self.parameters).ok().flatten());
+        own.unwrap_or_else(|| (self.entry.placement)(&self.parameters))
     }
 
     /// Whether a comparison runs its preset only when it is named, because the simulation is slow.

@@ -1,73 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines of the user's, and the check that comes before their times count.
 //!
-//! A match program of the user's runs on the engine `microcode` in place of one of `match_unit/ucode`. [`check`] runs
-//! it on the case corpus and on random streams, with the parameters of the comparison, against the reference matcher.
-//! Cost of a check: a fraction of a second; a refused program is shrunk to a short sequence for a few seconds.
+//! - [`program`]: a match program on the engine `microcode`, in place of one of `match_unit/ucode`.
+//! - [`library`]: an engine in a shared library, called over the interface of `spec/engine.md`.
+//! - [`description`]: what a library, or a class in Python, says of its engine.
+//! - [`watched`]: an engine of the user's in a replay.
+//!
+//! [`check`] runs one on the case corpus and on random streams, with the parameters of the comparison, against the
+//! reference matcher; [`test`] runs the whole test kit. Cost of a check: a fraction of a second; a refused engine is
+//! shown with a short sequence, which takes a few seconds to find.
 
-use mb_asm::MatchProgram;
+#![expect(unsafe_code, reason = "libraries of the user's are loaded and called")]
+
+pub mod description;
+pub mod library;
+pub mod program;
+pub mod watched;
+
+use mb_catalog::EngineChoice;
 use mb_core::parameters::ParameterSet;
-use mb_core::{BuildOwn, ParameterError, ReplayEngine};
-use mb_kit::Server;
-use mb_microcode::{Microcode, MicrocodeParameters};
-use mb_testkit::drive::Visits;
-use mb_testkit::streams;
-use mb_testkit::{MakeEngine, cases};
+use mb_core::{BuildOwn, OwnKind, ReplayEngine};
+use mb_testkit::kit;
+use mb_testkit::streams::Amount;
 
-/// A match program of the user's on the engine `microcode`.
-#[derive(Clone, Debug)]
-pub struct OwnProgram {
-    /// Its words.
-    pub program: MatchProgram,
-    /// The path as the user gave it.
-    pub path: String,
-    /// The SHA-256 of the file, in hexadecimal digits.
-    pub sha256: String,
+pub use mb_plugin::HEADER;
+pub use mb_testkit::kit::{Check, Verdict};
+pub use program::OwnProgram;
+
+/// Refuses the name of an engine of matchbench: rows of tables would not say which one they are of.
+///
+/// # Errors
+/// When it is one.
+pub fn check_name(name: &str) -> Result<(), String> {
+    if mb_catalog::ENGINES.iter().any(|known| known.card.name == name) {
+        return Err(format!("description: name: `{name}` is an engine of matchbench; choose another name"));
+    }
+    Ok(())
 }
 
-impl BuildOwn for OwnProgram {
-    fn build(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError> {
-        let typed: MicrocodeParameters = parameters.typed();
-        let engine = Microcode::with_program(&self.program, &typed);
-        let engine = engine.map_err(|error| ParameterError::Bad {
-            key: "program".to_owned(),
-            found: format!("{}: {error}", self.path),
-            expected: "a program that waits for a header".to_owned(),
-        })?;
-        Ok(Box::new(Server::new(engine)))
-    }
+/// The streams of an engine: fewer of a slow one.
+fn amount_of(choice: &EngineChoice) -> Amount {
+    let python = choice.own.as_ref().is_some_and(|own| own.origin().kind == OwnKind::Python);
+    if python || choice.is_on_request() { Amount::Eighth } else { Amount::Full }
+}
 
-    fn parameter(&self) -> &'static str {
-        "program"
-    }
-
-    fn value(&self) -> String {
-        format!("{} (sha256 {})", self.path, &self.sha256[..self.sha256.len().min(12)])
-    }
-
-    fn detail(&self) -> String {
-        format!("given on the command line; sha256 {}", self.sha256)
-    }
+/// Runs the whole test kit on `choice`. `tell` is called with what is run next.
+///
+/// # Errors
+/// Why no engine can be built.
+///
+/// # Panics
+/// Never: the same parameters have built the first engine, and `ideal:zero` exists.
+pub fn test(choice: &EngineChoice, tell: &mut dyn FnMut(&str)) -> Result<Verdict, String> {
+    let bound = mb_catalog::find("ideal:zero").expect("the bound is an engine");
+    let bound = || bound.build().expect("the bound can be built");
+    let make: Box<dyn Fn() -> Box<dyn ReplayEngine> + '_> = match &choice.own {
+        Some(own) => {
+            own.build_unchecked(&choice.parameters).map_err(|error| error.to_string())?;
+            Box::new(|| own.build_unchecked(&choice.parameters).expect("the parameters have built an engine"))
+        }
+        None => {
+            let builder = choice.builder().map_err(|error| error.to_string())?;
+            Box::new(move || builder.build())
+        }
+    };
+    Ok(kit::run(Check::ALL, make.as_ref(), Some(&bound), amount_of(choice), tell))
 }
 
 /// Checks that an engine of the user's gives the outcomes of `spec/matching.md`: on the case corpus, and on random
-/// streams.
+/// streams, and the same again in a second engine. `tell` is called with what is run next.
 ///
 /// # Errors
 /// The first wrong outcome: what the engine said and what was expected, and the sequence of operations before it.
 ///
 /// # Panics
 /// Never: the same parameters have built the first engine.
-pub fn check(own: &dyn BuildOwn, parameters: &ParameterSet) -> Result<(), String> {
-    let refused = |place: &str, error: &str| format!("{}: refused by {place}: {error}", own.value());
-    own.build(parameters).map_err(|error| error.to_string())?;
-    let build = || own.build(parameters).expect("the parameters have built an engine");
-    let make: MakeEngine<'_> = &build;
-    for case in cases::built_in()? {
-        if let Err(error) = cases::run(std::slice::from_ref(&case), make, Visits::Own) {
-            let listing = streams::listing(case.ops.iter().copied());
-            return Err(refused("the case corpus", &format!("{error}, in the sequence\n{listing}")));
-        }
-    }
-    streams::outcomes_are_the_oracles(make, Visits::Own).map_err(|error| refused("a random stream", &error))
+pub fn check(own: &dyn BuildOwn, parameters: &ParameterSet, tell: &mut dyn FnMut(&str)) -> Result<(), String> {
+    own.build_unchecked(parameters).map_err(|error| error.to_string())?;
+    let make = || own.build_unchecked(parameters).expect("the parameters have built an engine");
+    let origin = own.origin();
+    let amount = if origin.kind == OwnKind::Python { Amount::Eighth } else { Amount::Full };
+    let verdict = kit::run(Check::OUTCOMES, &make, None, amount, tell);
+    verdict.failure.map_or(Ok(()), |failure| Err(format!("{}: {failure}", origin.value())))
 }

@@ -5,16 +5,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
-use mb_core::Holds;
 use mb_core::parameters::{Choice, ParameterSet, Source};
+use mb_core::{EngineEntry, EngineFault, Holds, Origin, OwnKind};
 use mb_microcode::MicrocodeParameters;
-use mb_own::OwnProgram;
+use mb_own::{Check, OwnProgram};
 use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::asm::MatchProgram;
 use crate::errors::bad_input;
+use crate::own_class;
 
 /// One parameter with its value and source; a dictionary in Python.
 #[derive(IntoPyObject)]
@@ -90,29 +91,93 @@ pub(crate) struct Card {
     representative: Option<&'static str>,
 }
 
-/// Every engine of the catalog; presets that break MPI's order are `literal`, those that a comparison runs only
-/// when they are named `on_request`, and the one that a comparison runs by default is `representative`.
-#[pyfunction]
-pub(crate) fn engines() -> PyResult<Vec<Card>> {
-    let literal = mb_catalog::literal().map_err(bad_input)?;
-    let literal_of = |name: &str| {
-        let mine = literal.iter().filter(|choice| choice.entry.card.name == name);
-        mine.map(|choice| choice.preset).collect::<Vec<_>>()
-    };
-    let cards = ENGINES
-        .iter()
-        .map(|entry| Card {
+impl Card {
+    fn new(entry: &EngineEntry, literal: Vec<&'static str>) -> Self {
+        Self {
             name: entry.card.name,
             summary: entry.card.summary,
             reference: entry.card.reference,
             timing: entry.card.timing.as_str(),
             presets: entry.presets.iter().map(|preset| preset.name).collect(),
-            literal: literal_of(entry.card.name),
+            literal,
             on_request: entry.presets.iter().filter(|preset| preset.on_request).map(|preset| preset.name).collect(),
             representative: entry.presets.iter().find(|preset| preset.representative).map(|preset| preset.name),
-        })
-        .collect();
-    Ok(cards)
+        }
+    }
+}
+
+/// The presets of each engine of the catalog that break MPI's order.
+fn literal() -> PyResult<impl Fn(&str) -> Vec<&'static str>> {
+    let literal = mb_catalog::literal().map_err(bad_input)?;
+    Ok(move |name: &str| {
+        let mine = literal.iter().filter(|choice| choice.entry.card.name == name);
+        mine.map(|choice| choice.preset).collect::<Vec<_>>()
+    })
+}
+
+/// Every engine of the catalog; presets that break MPI's order are `literal`, those that a comparison runs only
+/// when they are named `on_request`, and the one that a comparison runs by default is `representative`.
+#[pyfunction]
+pub(crate) fn engines() -> PyResult<Vec<Card>> {
+    let literal_of = literal()?;
+    Ok(ENGINES.iter().map(|entry| Card::new(entry, literal_of(entry.card.name))).collect())
+}
+
+/// Where an engine of the user's comes from; a dictionary in Python.
+#[derive(IntoPyObject)]
+pub(crate) struct OriginFields {
+    kind: &'static str,
+    path: String,
+    sha256: String,
+    interface: Option<u32>,
+}
+
+impl From<&Origin> for OriginFields {
+    fn from(origin: &Origin) -> Self {
+        let Origin { kind, path, sha256, interface } = origin.clone();
+        Self { kind: kind.as_str(), path, sha256, interface }
+    }
+}
+
+/// What the test kit found; a dictionary in Python.
+#[derive(IntoPyObject)]
+pub(crate) struct KitReport {
+    /// Name, promise and number of runs of each check that was passed.
+    passed: Vec<(&'static str, &'static str, Option<usize>)>,
+    /// Name and promise of the check that failed, the clause if there is one, and what was found.
+    failure: Option<(&'static str, &'static str, Option<String>, String)>,
+}
+
+/// Whether `spec` is a path, and not the name of an engine: the path, and the preset behind a colon.
+fn as_path(spec: &str) -> Option<(&str, Option<&str>)> {
+    let is_path = |text: &str| text.contains('/') || [".so", ".dylib", ".py"].iter().any(|end| text.ends_with(end));
+    let (path, preset) = match spec.rsplit_once(':') {
+        Some((path, preset)) if !preset.contains('/') => (path, Some(preset)),
+        _ => (spec, None),
+    };
+    is_path(path).then_some((path, preset))
+}
+
+/// Finds an engine of the catalog, of a library, of a file of Python, or of a class.
+fn find(spec: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<EngineChoice> {
+    let Ok(text) = spec.cast::<PyString>() else { return own_class::choose(spec, preset) };
+    let text = text.to_str()?;
+    let (name, in_spec) = as_path(text).unwrap_or_else(|| match text.split_once(':') {
+        Some((name, preset)) => (name, Some(preset)),
+        None => (text, None),
+    });
+    if in_spec.is_some() && preset.is_some() {
+        return Err(bad_input(format!("engine `{text}`: found two presets, expected one of them")));
+    }
+    let preset = in_spec.or(preset);
+    if as_path(text).is_none() {
+        let spec = preset.map_or_else(|| name.to_owned(), |preset| format!("{name}:{preset}"));
+        return mb_catalog::find(&spec).map_err(bad_input);
+    }
+    if name.ends_with(".py") {
+        return own_class::choose(&own_class::load(spec.py(), name)?, preset);
+    }
+    mb_own::library::choose(name, preset).map_err(bad_input)
 }
 
 /// An engine, its preset and its complete parameter set.
@@ -124,35 +189,29 @@ pub(crate) struct Engine {
 impl PartialEq for Engine {
     fn eq(&self, other: &Self) -> bool {
         let (mine, others) = (&self.choice, &other.choice);
-        let own = |choice: &EngineChoice| choice.own.as_ref().map(|own| own.value());
+        let own = |choice: &EngineChoice| choice.own.as_ref().map(|own| own.origin().clone());
         mine.spec() == others.spec() && mine.parameters == others.parameters && own(mine) == own(others)
     }
 }
 
 #[pymethods]
 impl Engine {
-    /// Finds `engine` or `engine:preset`, replaces parameters by measured ones (key, value and
-    /// how), and then by those given as keywords.
+    /// Finds `engine` or `engine:preset`, where `engine` is a name of the catalog, the path of a library or of a file
+    /// of Python, or a class; replaces parameters by measured ones (key, value and how), and then by those given as
+    /// keywords.
     #[new]
     ///
     /// `own_program`: a match program that the engine runs in place of the one that its parameters name, with its path
     /// and SHA-256.
     #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), own_program=None, **parameters))]
     fn new(
-        spec: &str,
+        spec: &Bound<'_, PyAny>,
         preset: Option<&str>,
         measured: Vec<(String, String, String)>,
         own_program: Option<(PyRef<'_, MatchProgram>, String, String)>,
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let spec = match preset {
-            Some(_) if spec.contains(':') => {
-                return Err(bad_input(format!("engine `{spec}`: found two presets, expected one of them")));
-            }
-            Some(preset) => format!("{spec}:{preset}"),
-            None => spec.to_owned(),
-        };
-        let mut choice = mb_catalog::find(&spec).map_err(bad_input)?;
+        let mut choice = find(spec, preset)?;
         for (key, value, how) in measured {
             choice.set(&key, &value, Source::Measured(how.into())).map_err(bad_input)?;
         }
@@ -164,15 +223,54 @@ impl Engine {
                 let spec = choice.spec();
                 return Err(bad_input(format!("engine `{spec}`: has no match unit; expected `microcode`")));
             }
-            choice.own = Some(Arc::new(OwnProgram { program: program.program().clone(), path, sha256 }));
+            let origin = Origin { kind: OwnKind::Program, path, sha256, interface: None };
+            choice.own = Some(Arc::new(OwnProgram { program: program.program().clone(), origin }));
             choice.changed = true;
         }
-        choice.build().map_err(bad_input)?;
-        Ok(Self { choice })
+        Self::built(choice)
+    }
+
+    /// The same engine with other values for some parameters.
+    #[pyo3(signature = (**parameters))]
+    fn replaced(&self, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut choice = self.choice.clone();
+        for (key, value) in keywords(parameters)? {
+            choice.set(&key, &value, Source::User).map_err(bad_input)?;
+        }
+        Self::built(choice)
+    }
+
+    /// The same engine with the parameters of another preset.
+    fn of_preset(&self, preset: &str) -> PyResult<Self> {
+        let chosen = mb_catalog::choose(self.choice.entry, Some(preset)).map_err(bad_input)?;
+        Self::built(EngineChoice { own: self.choice.own.clone(), ..chosen })
     }
 
     fn __repr__(&self) -> String {
-        repr("Engine", &self.choice.spec(), &self.choice.parameters)
+        repr("Engine", &self.spec(), &self.choice.parameters)
+    }
+
+    /// What finds this engine and preset again: `engine:preset`, with the path of an engine of the user's.
+    #[getter]
+    fn spec(&self) -> String {
+        match self.origin() {
+            Some(origin) if origin.kind != OwnKind::Program.as_str() => {
+                format!("{}:{}", origin.path, self.choice.preset)
+            }
+            _ => self.choice.spec(),
+        }
+    }
+
+    /// Where an engine of the user's comes from.
+    #[getter]
+    fn origin(&self) -> Option<OriginFields> {
+        self.choice.own.as_ref().map(|own| own.origin().into())
+    }
+
+    /// What the engine is, in words.
+    fn card(&self) -> PyResult<Card> {
+        let entry = self.choice.entry;
+        Ok(Card::new(entry, literal()?(entry.card.name)))
     }
 
     #[getter]
@@ -207,23 +305,105 @@ impl Engine {
         self.choice.breaks_order()
     }
 
-    /// Every parameter with its value and source.
+    /// Every parameter with its value and source. An engine of the user's has one for the file that it is made of.
     fn parameters(&self) -> Vec<Parameter> {
         let mut all = parameters(&self.choice.parameters);
-        if let Some(own) = &self.choice.own
-            && let Some(parameter) = all.iter_mut().find(|parameter| parameter.name == own.parameter())
-        {
-            (parameter.value, parameter.detail) = (own.value(), own.detail());
+        let Some(own) = &self.choice.own else { return all };
+        let origin = own.origin();
+        let name = origin.kind.as_str();
+        if all.iter().all(|parameter| parameter.name != name) {
+            all.push(Parameter {
+                name,
+                value: String::new(),
+                unit: "file",
+                help: "The file that the engine is made of.",
+                source: "",
+                detail: String::new(),
+                holds: None,
+            });
+        }
+        if let Some(parameter) = all.iter_mut().find(|parameter| parameter.name == name) {
+            (parameter.value, parameter.detail) = (origin.value(), origin.detail());
             parameter.source = Source::User.kind();
         }
         all
     }
 
     /// Raises unless an engine of the user's gives the outcomes of the contract on the case corpus and on random
-    /// streams.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
+    /// streams. `tell` is called with what is run next.
+    #[pyo3(signature = (tell=None))]
+    fn check(&self, py: Python<'_>, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let Some(own) = &self.choice.own else { return Ok(()) };
-        py.detach(|| mb_own::check(own.as_ref(), &self.choice.parameters)).map_err(bad_input)
+        let mut telling = Telling { callable: tell, raised: None };
+        let work = || {
+            EngineFault::catch(|| mb_own::check(own.as_ref(), &self.choice.parameters, &mut |next| telling.tell(next)))
+        };
+        let verdict = py.detach(work);
+        own_class::raise_interrupt()?;
+        telling.finish()?;
+        verdict.map_err(bad_input)?.map_err(bad_input)
+    }
+
+    /// Runs the whole test kit. `tell` is called with what is run next.
+    #[pyo3(signature = (tell=None))]
+    fn test(&self, py: Python<'_>, tell: Option<Py<PyAny>>) -> PyResult<KitReport> {
+        let mut telling = Telling { callable: tell, raised: None };
+        let work = || EngineFault::catch(|| mb_own::test(&self.choice, &mut |next| telling.tell(next)));
+        let verdict = py.detach(work);
+        own_class::raise_interrupt()?;
+        telling.finish()?;
+        let verdict = verdict.map_err(bad_input)?.map_err(bad_input)?;
+        let passed = verdict.passed.iter();
+        Ok(KitReport {
+            passed: passed.map(|each| (each.check.name(), each.check.promise(), Some(each.runs))).collect(),
+            failure: verdict
+                .failure
+                .map(|failure| (failure.check.name(), failure.check.promise(), failure.clause, failure.text)),
+        })
+    }
+}
+
+/// The header for engines in C and C++.
+#[pyfunction]
+pub(crate) const fn engine_header() -> &'static str {
+    mb_own::HEADER
+}
+
+/// Name and promise of each check of the test kit, in the order in which they run.
+#[pyfunction]
+pub(crate) fn kit_checks() -> Vec<(&'static str, &'static str)> {
+    Check::ALL.iter().map(|check| (check.name(), check.promise())).collect()
+}
+
+impl Engine {
+    fn built(choice: EngineChoice) -> PyResult<Self> {
+        choice.build().map_err(bad_input)?;
+        own_class::raise_interrupt()?;
+        Ok(Self { choice })
+    }
+}
+
+/// A callable of Python that is told what is run next.
+struct Telling {
+    callable: Option<Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl Telling {
+    /// An exception of the callable, Ctrl-C included, ends the work.
+    fn tell(&mut self, next: &str) {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            self.callable.as_ref().map_or(Ok(()), |callable| callable.call1(py, (next,)).map(|_| ()))
+        });
+        if let Err(error) = told {
+            self.raised = Some(error);
+            EngineFault("interrupted".to_owned()).raise();
+        }
+    }
+
+    fn finish(self) -> PyResult<()> {
+        self.raised.map_or(Ok(()), Err)
     }
 }
 

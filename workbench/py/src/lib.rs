@@ -18,6 +18,7 @@ mod host_files;
 mod match_unit;
 mod moment;
 mod netproc;
+mod own_class;
 mod progress;
 mod replay;
 mod report;
@@ -32,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::asm::MatchProgram;
     #[pymodule_export]
-    use super::catalog::{Engine, Network, collectives, engines, networks};
+    use super::catalog::{Engine, Network, collectives, engine_header, engines, kit_checks, networks};
     #[pymodule_export]
     use super::chip::{chip_cores, chip_designs, run_on_chip};
     #[pymodule_export]

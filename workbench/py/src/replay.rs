@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
 use crate::errors::bad_input;
+use crate::own_class::raise_interrupt;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
@@ -107,6 +108,11 @@ pub(crate) fn run(
         Ok::<_, Refused>(Replayed { report: replay, measured })
     };
     let replayed = py.detach(|| EngineFault::catch(work));
+    raise_interrupt()?;
     progress.finish()?;
-    replayed.map_err(|fault| bad_input(format!("engine `{}`: {fault}", engine.choice.spec())))?.map_err(bad_input)
+    let named = |fault| {
+        let own = engine.choice.own.as_ref().map_or_else(String::new, |own| format!(" of {}", own.origin().path));
+        bad_input(format!("engine `{}`{own}: {fault}", engine.choice.spec()))
+    };
+    replayed.map_err(named)?.map_err(bad_input)
 }

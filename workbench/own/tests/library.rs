@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Engines in shared libraries: a sound one is the engine built in, and each planted fault is found and named.
+
+use std::path::PathBuf;
+
+use mb_catalog::EngineChoice;
+use mb_core::{EngineFault, Source};
+use mb_own::library;
+use mb_own::{Check, Verdict};
+use mb_testkit::drive::{Fetch, Offer, Visits, judge};
+use mb_testkit::streams;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+
+/// A library of `workbench/own/examples`, which cargo builds before this test.
+fn path(name: &str) -> String {
+    let mut folder = std::env::current_exe().unwrap();
+    folder.pop();
+    let file = folder.parent().unwrap().join("examples").join(format!("lib{name}.so"));
+    file.to_string_lossy().into_owned()
+}
+
+fn faulty(fault: &str) -> EngineChoice {
+    let mut choice = library::choose(&path("faulty"), None).unwrap();
+    choice.set("fault", fault, Source::User).unwrap();
+    choice
+}
+
+fn verdict(choice: &EngineChoice) -> Verdict {
+    mb_own::test(choice, &mut |_| ()).unwrap()
+}
+
+/// Streams of operations as the test kit makes them.
+fn some_streams(count: usize) -> Vec<Vec<Offer>> {
+    let mut runner = TestRunner::new(Config { rng_seed: RngSeed::Fixed(1), ..Config::default() });
+    let streams = streams::streams(300);
+    (0..count).map(|_| streams.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+#[test]
+fn the_same_engine_on_both_sides_gives_the_same_completions() {
+    let (inside, outside) =
+        (mb_catalog::find("linear:bgp").unwrap(), library::choose(&path("outside_linear"), Some("bgp")).unwrap());
+    assert_eq!(outside.placement(), inside.placement());
+    let values =
+        |choice: &EngineChoice| choice.parameters.iter().map(|(_, parameter)| parameter.clone()).collect::<Vec<_>>();
+    // Every value, and every source.
+    assert_eq!(values(&outside), values(&inside));
+    for stream in some_streams(20) {
+        for fetch in [Fetch::RunUntil, Fetch::Answer, Fetch::RunToCompletion] {
+            let answers =
+                |choice: &EngineChoice| judge(choice.build().unwrap().as_mut(), &stream, fetch, Visits::OfAWalk);
+            assert_eq!(answers(&outside).unwrap(), answers(&inside).unwrap());
+        }
+    }
+}
+
+#[test]
+fn sound_engines_pass_every_check() {
+    for choice in [faulty("none"), library::choose(&path("outside_linear"), Some("software")).unwrap()] {
+        let Verdict { passed, failure } = verdict(&choice);
+        assert_eq!(failure, None);
+        assert_eq!(passed.iter().map(|each| each.check).collect::<Vec<_>>(), Check::ALL);
+        assert!(passed.iter().all(|each| each.runs > 30));
+        let own = choice.own.clone().unwrap();
+        assert_eq!(mb_own::check(own.as_ref(), &choice.parameters, &mut |_| ()), Ok(()));
+    }
+}
+
+#[test]
+fn every_planted_fault_is_found_and_named() {
+    for (fault, check, text) in [
+        ("wrong_order", Check::Corpus, "the engine says `receive 1 matched message 8`, which answers no open"),
+        ("lost_message", Check::Corpus, "never answered; the oracle says `receive"),
+        ("time_goes_backwards", Check::Corpus, "its next event is at 1 ps, but it was brought to"),
+        ("before_the_offer", Check::Corpus, "answered at 999 ps, but accepted at 1000 ps"),
+        ("panic", Check::Corpus, "`offer` failed: panicked at workbench/own/examples/faulty.rs:"),
+        ("endless_busy", Check::Corpus, "it refused an operation 200000 times in a row"),
+        ("endless_events", Check::Corpus, "the engine has events at 1000 ps and never becomes idle"),
+        ("repeats", Check::Corpus, "which answers no open operation"),
+        ("random", Check::Twice, "in a second engine"),
+        ("wrong_when_deep", Check::Streams, "the engine says `receive"),
+    ] {
+        let Verdict { passed, failure } = verdict(&faulty(fault));
+        let failure = failure.unwrap_or_else(|| panic!("{fault} is not found"));
+        assert_eq!(failure.check, check, "{fault}: {}", failure.text);
+        assert!(failure.text.contains(text), "{fault}: {}", failure.text);
+        let before = Check::ALL.iter().position(|known| *known == check).unwrap();
+        assert_eq!(passed.len(), before, "{fault}");
+        if check == Check::Corpus {
+            assert!(failure.text.contains("spec/cases/"), "{fault}: {}", failure.text);
+            assert!(failure.clause.is_some(), "{fault}");
+            assert!(failure.text.contains(", in the sequence\n  1  "), "{fault}: {}", failure.text);
+        }
+    }
+}
+
+#[test]
+fn a_fault_that_no_check_reaches_ends_the_replay() {
+    let choice = faulty("wrong_when_deep");
+    let run = |depth: u64| {
+        let mut engine = choice.build().unwrap();
+        let envelope = |tag| mb_core::Envelope { bits: tag, initiator: mb_core::Initiator(1) };
+        let post = |number| mb_core::Op::Post {
+            recv: mb_core::RecvId(number),
+            pattern: mb_core::Pattern::exactly(envelope(number)),
+        };
+        let arrive = mb_core::Op::Arrive { msg: mb_core::MsgId(1), envelope: envelope(3) };
+        EngineFault::catch(|| {
+            let mut done = Vec::new();
+            for op in (1..=depth).map(post).chain([arrive]) {
+                engine.offer(mb_core::Picos::ZERO, op);
+            }
+            engine.run_until(mb_core::Picos(1_000_000), &mut done);
+            done.len()
+        })
+    };
+    assert_eq!(run(10), Ok(11));
+    assert_eq!(
+        run(50).unwrap_err().0,
+        "it says `receive 4 matched message 1`, which is the outcome of no open operation, \
+         expected `receive 3 matched message 1`"
+    );
+}
+
+#[test]
+fn what_is_no_engine_is_refused_before_it_runs() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let refused = |path: &str| library::open(path).unwrap_err();
+    let arch = std::env::consts::ARCH;
+    assert_eq!(refused("./nowhere.so"), "./nowhere.so: No such file or directory, expected a shared library");
+    let text = folder.join("text.so");
+    std::fs::write(&text, "no library").unwrap();
+    let text = text.to_string_lossy();
+    assert_eq!(refused(&text), format!("{text}: found no object file, expected a shared library for {arch}"));
+    // Every length of a sound one, cut.
+    let whole = std::fs::read(path("faulty")).unwrap();
+    for length in (0..whole.len().min(4096)).step_by(61) {
+        let cut = folder.join("cut.so");
+        std::fs::write(&cut, &whole[..length]).unwrap();
+        assert!(library::open(&cut.to_string_lossy()).is_err(), "{length} bytes");
+    }
+    // The machine in the header of the file.
+    let mut other = whole.clone();
+    let machine: u16 = if arch == "aarch64" { 62 } else { 183 };
+    other[18..20].copy_from_slice(&machine.to_le_bytes());
+    let file = folder.join("machine.so");
+    std::fs::write(&file, other).unwrap();
+    let file = file.to_string_lossy();
+    let found = if arch == "aarch64" { "x86_64" } else { "aarch64" };
+    let expected = format!("{file}: found a shared library for {found}, expected a shared library for {arch}");
+    assert_eq!(refused(&file), expected);
+}
+
+#[test]
+fn a_preset_that_does_not_exist_is_named() {
+    let path = path("faulty");
+    assert_eq!(
+        library::choose(&path, Some("sund")).unwrap_err(),
+        format!("{path}: engine `faulty` has no preset `sund`; expected one of: sound")
+    );
+}
