@@ -10,6 +10,7 @@ mod headers;
 mod layers;
 mod machine;
 mod models;
+mod python;
 mod width;
 
 use std::fmt;
@@ -48,6 +49,7 @@ type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("models", models::check),
+    ("python", python::check),
     ("headers", headers::check),
     ("width", width::check),
     ("machine", machine::check),
