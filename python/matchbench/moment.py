@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from matchbench import _native
+from matchbench import _native, own_engines
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.match_unit_files import LATEST_ARRIVAL, NO_MATCH
 from matchbench.native_types import Cut, CutEntries, CutOperations, Deepest, Progress
@@ -121,7 +121,7 @@ def export_moment(
     config = config or ReplayConfig()
     trace.check()
     chosen = engine if isinstance(engine, Engine) else Engine(engine)
-    chosen.check()
+    own_engines.check(chosen)
     clock = clock_mhz or _clock_of(Engine("microcode"))
     replay = _Replay(trace, chosen, config, communicator)
     deepest = replay.deepest(progress, 0)
