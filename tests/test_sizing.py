@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matchbench.native_types import Report
 
 ROOT = Path(__file__).parent.parent
-SMALL = ROOT / "traces/halo3d-64.tar.xz"
+TRACES = sorted((ROOT / "traces").glob("*.tar.xz"))
 SHARED = ROOT / "traces/tasks-16.tar.xz"
 
 
@@ -33,7 +33,7 @@ def _overflows(report: Report) -> tuple[int, int]:
     return total["posted_overflows"][0], total["unexpected_overflows"][0]
 
 
-@pytest.mark.parametrize("path", [SMALL, SHARED], ids=["halo3d", "tasks"])
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split("-")[0])
 def test_one_curve_says_how_often_replays_of_three_sizes_overflow(path: Path) -> None:
     # Host memory is as fast as that of the engine: the size changes no time, and one curve holds for all.
     parameters: dict[str, Any] = {"element": 5, "spill": 5}
@@ -118,6 +118,10 @@ def test_wrong_input_is_refused_with_what_was_expected() -> None:
             mb.MatchbenchError, match="engine `linear`: has no structure of limited size; expected one of: "
         ):
             mb.size(trace, costs=["linear"])
+        with pytest.raises(
+            mb.MatchbenchError, match="engine `alpu`: found a value for `cells`, expected none"
+        ):
+            mb.size(trace, costs=[mb.engine("alpu", cells=256)])
         with pytest.raises(mb.MatchbenchError, match="buckets: 0 found, expected at least 1"):
             mb.size(trace, costs=[], buckets=[0])
         found = mb.size(trace, costs=[])

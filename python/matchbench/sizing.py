@@ -289,7 +289,14 @@ def _limited(engine: str | Engine) -> tuple[Engine, str]:
         known = [card["name"] for card in _native.engines() if _structure(Engine(card["name"]))]
         msg = f"engine `{engine.name}`: has no structure of limited size; expected one of: {', '.join(known)}"
         raise MatchbenchError(msg)
-    return engine, structure[0]
+    key = structure[0]
+    if any(each["name"] == key and each["source"] == "user" for each in engine.parameters()):
+        msg = (
+            f"engine `{engine.name}`: found a value for `{key}`, expected none: its sizes are those that "
+            "cover a share of the insertions; `matchbench sweep` takes sizes"
+        )
+        raise MatchbenchError(msg)
+    return engine, key
 
 
 def _sizes(needs: pl.DataFrame) -> list[int]:

@@ -196,6 +196,9 @@ def values_of(text: str, *, where: str) -> tuple[str, ...]:
         When a value is missing or given twice, or a range is empty, has no step, or its step never
         reaches its end.
     """
+    if not text.strip():
+        msg = f"{where}: found no value, expected one, a list such as `16,32` or a range such as `16..512 *2`"
+        raise MatchbenchError(msg)
     found: list[str] = []
     for item in (part.strip() for part in text.split(",")):
         if not item:
