@@ -3,7 +3,7 @@
 
 use mb_processor::rv64::sv39;
 
-use crate::contract::{Id, State};
+use crate::contract::{Id, Kind, State};
 use crate::counters::MatchEvent;
 use crate::descriptor::Descriptor;
 use crate::device::Moped;
@@ -30,6 +30,8 @@ pub struct MessageRecord {
     pub tag: u32,
     /// Bytes moved.
     pub bytes: u32,
+    /// Cycle in which the search for the receive was over; that of the match if the receive came second.
+    pub posted: u64,
     /// Cycle of the match.
     pub matched: u64,
     /// Cycle in which the receive was complete.
@@ -41,6 +43,8 @@ pub struct MessageRecord {
 struct Open {
     receive: Id,
     send: Id,
+    /// Cycle in which the search for the receive was over.
+    posted: u64,
     /// Cycle of the match.
     matched: u64,
     /// Length of the receive buffer. A complete receive has that of the message instead.
@@ -59,6 +63,8 @@ pub struct Messages {
     different: u64,
     differences: Vec<String>,
     open: Vec<Open>,
+    /// Receives that wait for a send, with the cycle in which the search for them was over.
+    posted: Vec<(Id, u64)>,
     /// Cycle and node of refused reservations; the counts by node.
     refusals: Vec<(u64, usize)>,
     refused: Vec<u64>,
@@ -122,14 +128,24 @@ impl Messages {
             }
             let Some(log) = &mut moped.nodes[node].log else { continue };
             for event in log.drain(..) {
-                if let MatchEvent::Matched { receive, send } = event {
-                    self.open.push(Open { receive, send, matched: cycle, room: None });
+                match event {
+                    MatchEvent::Searched(descriptor) if descriptor.kind == Some(Kind::Receive) => {
+                        self.posted.push((descriptor.id, cycle));
+                    }
+                    MatchEvent::Matched { receive, send } => {
+                        let posted = self.take_posted(receive).unwrap_or(cycle);
+                        self.open.push(Open { receive, send, posted, matched: cycle, room: None });
+                    }
+                    MatchEvent::Withdrawn(id) => {
+                        self.take_posted(id);
+                    }
+                    MatchEvent::Searched(_) | MatchEvent::Probed { .. } => {}
                 }
             }
         }
         let mut index = 0;
         while index < self.open.len() {
-            let Open { receive, send, matched, room } = self.open[index];
+            let Open { receive, send, posted, matched, room } = self.open[index];
             let entry = |id: Id| moped.nodes[usize::from(id.node)].table.get(id.entry.into());
             match (entry(receive), entry(send)) {
                 (Some(target), _) if !target.state.is_final() => {
@@ -140,7 +156,7 @@ impl Messages {
                     if target.state == State::Complete {
                         let (target, source) = (&target.descriptor, &source.descriptor);
                         let length = room.unwrap_or(target.length).min(source.length);
-                        self.moves(target, source, length, (matched, cycle), &bytes);
+                        self.moves(target, source, length, [posted, matched, cycle], &bytes);
                     }
                     self.open.swap_remove(index);
                 }
@@ -151,12 +167,17 @@ impl Messages {
         }
     }
 
+    fn take_posted(&mut self, receive: Id) -> Option<u64> {
+        let place = self.posted.iter().position(|(id, _)| *id == receive)?;
+        Some(self.posted.swap_remove(place).1)
+    }
+
     fn moves<'a>(
         &mut self,
         receive: &Descriptor,
         send: &Descriptor,
         length: u32,
-        (matched, completed): (u64, u64),
+        [posted, matched, completed]: [u64; 3],
         bytes: &impl Fn(u64, usize) -> Option<&'a [u8]>,
     ) {
         self.moved += 1;
@@ -170,6 +191,7 @@ impl Messages {
                 to: receive.id.node,
                 tag: send.tag,
                 bytes: length,
+                posted,
                 matched,
                 completed,
             });

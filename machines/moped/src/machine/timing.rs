@@ -142,7 +142,53 @@ pub const fn two_wide(cores: usize) -> ChipConfig {
     }
 }
 
+/// Names of the parameters that [`TimingParameters::set`] changes.
+pub const SETTABLE: [&str; 15] = [
+    "l1.mshrs",
+    "l2.hit",
+    "store_buffer",
+    "write_backs",
+    "probe",
+    "directory",
+    "directory_interval",
+    "memory",
+    "memory_ports",
+    "memory_interval",
+    "switch.fan_out",
+    "switch.link",
+    "switch.hop",
+    "device",
+    "device_operations",
+];
+
 impl TimingParameters {
+    /// Changes a parameter of caches, directory, memory or switch, by its name in [`described`](Self::described).
+    /// Whether there is one of this name; its range is checked when the machine is built.
+    #[must_use]
+    pub fn set(&mut self, name: &str, value: u64) -> bool {
+        let memory = &mut self.memory;
+        let size = usize::try_from(value).unwrap_or(usize::MAX);
+        match name {
+            "l1.mshrs" => (memory.data.mshrs, memory.instruction.mshrs) = (size, size),
+            "l2.hit" => memory.l2.hit = value,
+            "store_buffer" => memory.store_buffer = size,
+            "write_backs" => memory.write_backs = size,
+            "probe" => memory.probe = value,
+            "directory" => memory.directory = value,
+            "directory_interval" => memory.directory_interval = value,
+            "memory" => memory.memory = value,
+            "memory_ports" => memory.memory_ports = size,
+            "memory_interval" => memory.memory_interval = value,
+            "switch.fan_out" => memory.switch.fan_out = size,
+            "switch.link" => memory.switch.link = value,
+            "switch.hop" => memory.switch.hop = value,
+            "device" => memory.device = value,
+            "device_operations" => memory.device_operations = value,
+            _ => return false,
+        }
+        true
+    }
+
     /// Name, value and source of every parameter.
     #[must_use]
     pub fn described(&self) -> Vec<(&'static str, String, &'static str)> {
@@ -207,5 +253,26 @@ impl TimingParameters {
         rows.push(("core.order", format!("{:?}", core.order), "table 1 names the Pentium 4"));
         rows.push(("design", format!("{:?}", memory.design), "section 4.5"));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_that_can_be_set_is_described_with_its_value() {
+        for name in SETTABLE {
+            let mut timing = TimingParameters::gu2011(CoreKind::OutOfOrder, 4, None);
+            let before = timing.described();
+            assert!(timing.set(name, 3), "{name}");
+            let after = timing.described();
+            let changed: Vec<_> = before.iter().zip(&after).filter(|(before, after)| before != after).collect();
+            assert!(
+                matches!(changed[..], [(_, (found, value, _))] if *found == name && value == "3"),
+                "{name}: {changed:?}"
+            );
+        }
+        assert!(!TimingParameters::gu2011(CoreKind::OutOfOrder, 4, None).set("l3.hit", 3));
     }
 }
