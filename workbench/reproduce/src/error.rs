@@ -71,6 +71,9 @@ pub enum MeasureError {
         /// What happened.
         what: String,
     },
+    /// A claim rests on a run of a table of runs, and the run was not made.
+    #[error("{0}")]
+    NotRun(String),
     /// A run did not show what was to be measured.
     #[error("{0} did not show in the run that should show it")]
     NotSeen(&'static str),

@@ -40,23 +40,6 @@ pub struct Paper<S: 'static> {
     pub figures: DrawFigures<S>,
 }
 
-impl Paper<()> {
-    /// A paper whose claims are in the ledger, without any model.
-    #[must_use]
-    pub const fn without_models(key: &'static str, alias: &'static str) -> Self {
-        Self {
-            key,
-            alias,
-            tests: &[],
-            contradictions: &[],
-            subject: || Ok(()),
-            engines: &[],
-            study: None,
-            figures: |(), _, _| Ok(None),
-        }
-    }
-}
-
 impl<S> Paper<S> {
     /// The tests of all its claims.
     pub fn tests(&self) -> impl Iterator<Item = &'static ClaimTest<S>> + use<S> {

@@ -2,7 +2,7 @@
 //! Every claim of a paper with its measurement, its verdict and the evidence behind it.
 
 use crate::claim_test::{ClaimTest, Interpretation, Procedure};
-use crate::error::{EvidenceError, Mismatch, ReproduceError};
+use crate::error::{EvidenceError, MeasureError, Mismatch, ReproduceError};
 use crate::ledger::{Claim, Evidence, Kind, Method};
 use crate::verdict::{self, Verdict};
 
@@ -80,8 +80,11 @@ pub fn judge<'a, S>(claim: &'a Claim, test: Option<&ClaimTest<S>>, subject: &S) 
         Procedure::Measure(measure) => (measure, None),
         Procedure::Shown(measure, why) => (measure, Some(why)),
     };
-    let interpretations =
-        measure(subject).map_err(|error| ReproduceError::Measure { id: claim.id.clone(), error: Box::new(error) })?;
+    let interpretations = match measure(subject) {
+        Ok(interpretations) => interpretations,
+        Err(MeasureError::NotRun(why)) => return Ok(untested(why)),
+        Err(error) => return Err(ReproduceError::Measure { id: claim.id.clone(), error: Box::new(error) }),
+    };
     let judged: Vec<_> = interpretations
         .into_iter()
         .map(|interpretation| {

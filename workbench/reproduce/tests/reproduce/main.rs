@@ -7,6 +7,7 @@ mod contradictions;
 mod crowley2000;
 mod evidence;
 mod figure5;
+mod gu2011;
 mod hemmert2007;
 mod layers;
 mod ledger;

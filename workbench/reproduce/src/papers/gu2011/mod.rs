@@ -1,7 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Gu et al. (`gu2011`): claims without a model so far.
+//! Gu et al. (`gu2011`): MOPED, message matching and copies in the cache controllers of a chip with 16 cores.
+//!
+//! The paper prints ranges and signs; its figure 10 is not available as text. What a program does on the chip is read
+//! from a table of runs, which take hours ([`runs`]); storage, states and single messages are measured here.
 
+mod charts;
+mod comparison;
+mod configuration;
+mod contradictions;
+pub mod directed;
+pub mod model;
+mod reasons;
+pub mod runs;
+mod structure;
+
+use mb_core::Source;
+use mb_moped::machine::{CoreKind, TimingParameters};
+
+use self::model::Model;
+use crate::claim_test::{ClaimTest, Interpretation};
+use crate::error::MeasureError;
+use crate::figures::{Figures, Parameter};
 use crate::registry::Paper;
+use crate::study::StudyFile;
+
+type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// What the paper registers.
-pub static PAPER: Paper<()> = Paper::without_models("gu2011", "s3");
+pub static PAPER: Paper<Model> = Paper {
+    key: "gu2011",
+    alias: "s3",
+    tests: TESTS,
+    contradictions: contradictions::CONTRADICTIONS,
+    subject: Model::published,
+    engines: &[],
+    study: Some(STUDY),
+    figures: |model, _, jobs| {
+        Ok(jobs.map(|_| Figures {
+            study: STUDY.name,
+            charts: charts::all(model),
+            parameters: parameters(model),
+            ..Figures::default()
+        }))
+    },
+};
+
+const STUDY: StudyFile =
+    StudyFile { name: "gu2011_figures", text: include_str!("../../../../../studies/gu2011_figures/study.toml") };
+
+/// Every parameter of the chip.
+fn parameters(model: &Model) -> Vec<Parameter> {
+    let timing = TimingParameters::gu2011(CoreKind::OutOfOrder, 16, Some(&model.device));
+    let of = |(name, value, source): (&'static str, String, &'static str)| Parameter {
+        design: "chip".to_owned(),
+        name: name.to_owned(),
+        value,
+        unit: "",
+        source: if source.starts_with("table") || source.starts_with("section") {
+            Source::Paper { key: "gu2011".into(), place: source.into() }
+        } else {
+            Source::Assumed(source.into())
+        },
+    };
+    timing.described().into_iter().map(of).collect()
+}
+
+/// Every test, group by group.
+const TESTS: &[&[ClaimTest<Model>]] = &[structure::TESTS, comparison::TESTS, configuration::TESTS];

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The table of runs behind `matchbench reproduce gu2011`: its cheapest runs give its rows again."""
+
+import csv
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STUDY = Path(__file__).resolve().parent.parent / "studies" / "gu2011_figures"
+COMPILER = "riscv64-linux-gnu-gcc"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the programs once; the folder in which they are."""
+    if shutil.which(COMPILER) is None:
+        pytest.skip(f"{COMPILER} is not installed")
+    return tmp_path_factory.mktemp("programs")
+
+
+def measure(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(STUDY / "measure.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_cheapest_runs_have_the_counts_of_the_table(copy: Path) -> None:
+    done = measure("--check", "--only", "small", "--build", str(copy))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_count_that_differs_is_named(copy: Path, tmp_path: Path) -> None:
+    text = (STUDY / "runs.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    small = next(row for row in rows if row["study"] == "small" and row["transport"] == "base")
+    changed = tmp_path / "runs.csv"
+    changed.write_text(
+        text.replace(f",{small['cycles']},", f",{int(small['cycles']) + 1},"), encoding="utf-8"
+    )
+    done = measure("--check", "--only", "small", "--build", str(copy), "--table", str(changed))
+    assert done.returncode == 1
+    assert f"cycles: found {small['cycles']}, expected {int(small['cycles']) + 1}" in done.stdout

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Figure 10 in four panels, messages of 1 MB, and the migratory rule.
+//!
+//! The paper draws reductions. Ours can be negative, and a rise from almost nothing is no useful percentage, so that
+//! times and L1 misses are drawn as what is left, and misses of the L2 as shares of all that unmodified MPI has.
+
+use super::model::{KERNELS, LARGE, Model, PATTERNS, Quantity};
+use super::runs::{Benchmark, Chip, Transport};
+use crate::chart::{Anchor, Chart, Form, Point, Series};
+use crate::curve::Limit;
+use crate::error::MeasureError;
+
+use Transport::{Base, OptCache, OptCopy, Shm};
+
+const BENCHMARK: &str = "benchmark";
+const LEFT: &str = "unmodified MPI = 100 %";
+const SHARE: &str = "per cent of private and global misses of unmodified MPI";
+
+/// A value of a benchmark.
+type Measure<'a> = &'a dyn Fn(Benchmark) -> Result<f64, MeasureError>;
+
+/// All charts.
+pub(super) fn all(model: &Model) -> Vec<Chart> {
+    let benchmarks: Vec<_> = PATTERNS.into_iter().chain(KERNELS).collect();
+    let mut charts = Vec::new();
+    for (name, what, quantity) in
+        [("gu2011-figure10-time", "execution time", Quantity::Time), ("gu2011-figure10-l1", "L1 misses", Quantity::L1)]
+    {
+        let left = |design| move |benchmark| Ok(100.0 - model.reduction(benchmark, design, quantity)?);
+        let (base, copy, cache) = (left(Base), left(OptCopy), left(OptCache));
+        let series: [(&str, Measure<'_>); 3] =
+            [(Base.name(), &base), (OptCopy.name(), &copy), (OptCache.name(), &cache)];
+        let mut chart = bars(name, format!("gu2011 figure 10: {what}"), LEFT, &benchmarks, &series);
+        if quantity == Quantity::L1 {
+            anchor(&mut chart, "gu2011.basemoped.l1_imb", &PATTERNS, Limit::Below, &|_| Ok(50.0));
+        }
+        charts.push(chart);
+    }
+    for (name, what, quantity) in [
+        ("gu2011-figure10-private", "private L2 misses", Quantity::Private),
+        ("gu2011-figure10-global", "global L2 misses", Quantity::Global),
+    ] {
+        let of = |transport| move |benchmark| share(model, model, benchmark, transport, quantity);
+        let (shm, base, copy, cache) = (of(Shm), of(Base), of(OptCopy), of(OptCache));
+        let series: [(&str, Measure<'_>); 4] =
+            [(Base.name(), &base), (OptCopy.name(), &copy), (OptCache.name(), &cache), ("unmodified MPI", &shm)];
+        let mut chart = bars(name, format!("gu2011 figure 10: {what}"), SHARE, &benchmarks, &series);
+        if quantity == Quantity::Private {
+            let half = |benchmark| Ok(shm(benchmark)? / 2.0);
+            anchor(
+                &mut chart,
+                "gu2011.basemoped.l2p_imb",
+                &[PATTERNS[0], PATTERNS[1], PATTERNS[2], PATTERNS[4]],
+                Limit::Below,
+                &half,
+            );
+        } else {
+            let named = [PATTERNS[0], PATTERNS[1], KERNELS[1], KERNELS[2]];
+            anchor(&mut chart, "gu2011.basemoped.global_up", &named, Limit::Above, &shm);
+        }
+        charts.push(chart);
+    }
+    let left = |design| move |benchmark| Ok(100.0 - model.reduction_from(Base, benchmark, design, Quantity::Global)?);
+    let (copy, cache) = (left(OptCopy), left(OptCache));
+    let series: [(&str, Measure<'_>); 2] = [(OptCopy.name(), &copy), (OptCache.name(), &cache)];
+    let title = "gu2011 section 6: global L2 misses with messages of 1 MB".to_owned();
+    charts.push(bars("gu2011-large-global", title, "BASEMOPED = 100 %", &LARGE, &series));
+    charts.push(migratory(model, &benchmarks));
+    charts
+}
+
+/// Misses of a kind in per cent of the private and global misses of unmodified MPI on the chip of `reference`.
+fn share(
+    model: &Model,
+    reference: &Model,
+    benchmark: Benchmark,
+    transport: Transport,
+    quantity: Quantity,
+) -> Result<f64, MeasureError> {
+    let all =
+        reference.count(benchmark, Shm, Quantity::Private)? + reference.count(benchmark, Shm, Quantity::Global)?;
+    Ok(100.0 * model.count(benchmark, transport, quantity)? / all)
+}
+
+/// Misses to memory with and without the migratory rule.
+fn migratory(model: &Model, benchmarks: &[Benchmark]) -> Chart {
+    let without = &model.on(Chip { migratory: false, ..model.chip.clone() });
+    let of = |on, transport| move |benchmark| share(on, model, benchmark, transport, Quantity::Global);
+    let (shm, base, shm_without, base_without) = (of(model, Shm), of(model, Base), of(without, Shm), of(without, Base));
+    let series: [(&str, Measure<'_>); 4] = [
+        ("unmodified MPI", &shm),
+        ("BASEMOPED", &base),
+        ("unmodified MPI, without the rule", &shm_without),
+        ("BASEMOPED, without the rule", &base_without),
+    ];
+    let title = "gu2011 section 6: global L2 misses with and without the migratory read rule".to_owned();
+    bars("gu2011-migratory", title, SHARE, benchmarks, &series)
+}
+
+/// Bars for the benchmarks that have every value.
+fn bars(
+    name: &'static str,
+    title: String,
+    y: &'static str,
+    benchmarks: &[Benchmark],
+    all: &[(&str, Measure<'_>)],
+) -> Chart {
+    let present: Vec<_> =
+        benchmarks.iter().copied().filter(|&benchmark| all.iter().all(|(_, of)| of(benchmark).is_ok())).collect();
+    let series = all
+        .iter()
+        .map(|(name, of)| {
+            let point = |(x, &benchmark): (u32, &Benchmark)| Some(Point::new(f64::from(x), of(benchmark).ok()?));
+            let points = (0..).zip(&present).filter_map(point).collect();
+            Series { name: (*name).to_owned(), counts: true, points, level: None }
+        })
+        .collect();
+    let positions = present.iter().map(|benchmark| benchmark.name()).collect();
+    Chart { name, title, x: BENCHMARK, y, form: Form::Bars, positions, series, anchors: Vec::new() }
+}
+
+/// A limit of BASEMOPED's bars of some benchmarks.
+fn anchor(chart: &mut Chart, claim: &'static str, benchmarks: &[Benchmark], limit: Limit, of: Measure<'_>) {
+    for benchmark in benchmarks {
+        let place = (0u32..).zip(&chart.positions).find(|(_, name)| **name == benchmark.name());
+        if let (Some((x, _)), Ok(value)) = (place, of(*benchmark)) {
+            chart.anchors.push(Anchor { claim, series: Base.name().to_owned(), x: f64::from(x), value, limit });
+        }
+    }
+}
