@@ -82,6 +82,18 @@ def test_a_run_with_time_is_measured_and_drawn(tmp_path: Path, capfd: pytest.Cap
     assert kanata.read_text().startswith("Kanata\t0004\n")
 
 
+def test_a_setting_changes_the_chip(tmp_path: Path) -> None:
+    cycles = []
+    for words in ([], ["--set", "directory=200"], ["--set", "moped.port_cycles=200"]):
+        counts = tmp_path / "run.json"
+        chosen = ["--mode", "timing", "--core", "inorder", "--json", str(counts), "--force", *words]
+        assert chip(*chosen, "move") == 0
+        (region,) = json.loads(counts.read_text())["regions"]
+        cycles.append(region["cycles"])
+    assert cycles[1] > 1.2 * cycles[0]
+    assert cycles[2] > 1.2 * cycles[0]
+
+
 def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert chip("--timeline", str(tmp_path / "timeline.json"), "move") == 2
     assert "--timeline: found with --mode functional" in capfd.readouterr().err
@@ -92,6 +104,10 @@ def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
     [
         (["--design", "other"], "design `other`: unknown; expected one of: base, optcopy, optcache"),
         (["--env", "NAME"], "--env: found 'NAME', expected NAME=VALUE"),
+        (["--set", "directory"], "--set: found 'directory', expected NAME=VALUE"),
+        (["--set", "directory=much"], "setting `directory`: found `much`, expected a number"),
+        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: l1.mshrs, l2.hit, "),
+        (["--set", "moped.lines=99"], "lines"),
     ],
 )
 def test_bad_input_is_an_error(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:

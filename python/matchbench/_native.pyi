@@ -333,6 +333,7 @@ def run_on_chip(
     mode: str = "functional",
     core: str = "ooo",
     migratory: bool = True,
+    settings: list[tuple[str, str]] = ...,
     timeline: bool = False,
     kanata: tuple[int, int] | None = None,
     progress: Callable[[int, int, bool], None] | None = None,

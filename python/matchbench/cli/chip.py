@@ -102,6 +102,13 @@ def command() -> None:
     help="Whether a read of a modified line hands it over.",
 )
 @click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the chip that differs, as --json names it; of the device behind `moped.`.",
+)
+@click.option(
     "--memory",
     default=1024,
     show_default=True,
@@ -161,6 +168,7 @@ def run(
     descriptors: int | None,
     mode: str,
     core: str,
+    settings: tuple[str, ...],
     memory: int,
     frequency: int,
     environment: tuple[str, ...],
@@ -192,6 +200,7 @@ def run(
         if "=" not in variable:
             msg = f"--env: found {variable!r}, expected NAME=VALUE"
             raise MatchbenchError(msg)
+    pairs = [_setting(word) for word in settings]
     file = _program(program)
     cores = cores or min(ranks, 64)
     trace = None
@@ -226,6 +235,7 @@ def run(
                 mode=mode,
                 core=core,
                 migratory=migratory,
+                settings=pairs,
                 timeline=timeline is not None,
                 kanata=kanata,
                 progress=tell,
@@ -271,6 +281,14 @@ def run(
     for line in found["waiting"]:
         click.echo(f"  {line}", err=True)
     return FAILED
+
+
+def _setting(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        msg = f"--set: found {word!r}, expected NAME=VALUE, such as directory=20 or moped.active=2"
+        raise MatchbenchError(msg)
+    return name, value
 
 
 def _program(path: Path) -> bytes:

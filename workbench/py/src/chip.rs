@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use mb_core::Source;
 use mb_guest::kernel::UserProgram;
-use mb_moped::machine::{Activity, CoreKind, Cycles, End, MachineParameters, Mode, Region, TimingParameters};
+use mb_moped::machine::{Activity, CoreKind, Cycles, End, MachineParameters, Mode, Region, SETTABLE, TimingParameters};
 use mb_moped::{Counters, Machine, MopedParameters, presets};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -55,14 +56,22 @@ fn mode_of(name: &str) -> PyResult<Mode> {
     }
 }
 
-/// The devices of a design.
-fn moped_of(design: Option<&str>, descriptors: Option<usize>) -> PyResult<Option<MopedParameters>> {
+/// The devices of a design, with the settings that begin with `moped.`.
+fn moped_of(
+    design: Option<&str>,
+    descriptors: Option<usize>,
+    settings: &[(String, String)],
+) -> PyResult<Option<MopedParameters>> {
     let Some(name) = design else { return Ok(None) };
-    if !chip_designs().contains(&name) {
+    let Some(preset) = presets::preset(name) else {
         let known = chip_designs().join(", ");
         return Err(bad_input(format!("design `{name}`: unknown; expected one of: {known}")));
+    };
+    let mut preset = preset.map_err(bad_input)?;
+    for (key, value) in settings.iter().filter_map(|(name, value)| Some((name.strip_prefix("moped.")?, value))) {
+        preset.set(key, value, Source::User).map_err(bad_input)?;
     }
-    let mut moped = presets::parameters(name);
+    let mut moped: MopedParameters = preset.typed();
     moped.descriptors = descriptors.unwrap_or(moped.descriptors);
     if !(1..=256).contains(&moped.descriptors) {
         return Err(bad_input(format!("descriptors: found {}, expected 1 to 256", moped.descriptors)));
@@ -70,11 +79,26 @@ fn moped_of(design: Option<&str>, descriptors: Option<usize>) -> PyResult<Option
     Ok(Some(moped))
 }
 
-/// Runs a program. `design` is that of MOPED; without it, programs have no ports. `progress` is called with the time,
+/// Changes parameters of the chip: those settings that do not begin with `moped.`.
+fn apply(settings: &[(String, String)], timing: &mut TimingParameters) -> PyResult<()> {
+    for (name, value) in settings.iter().filter(|(name, _)| !name.starts_with("moped.")) {
+        let number = value.parse();
+        let number = number.map_err(|_| bad_input(format!("setting `{name}`: found `{value}`, expected a number")))?;
+        if !timing.set(name, number) {
+            let known = SETTABLE.join(", ");
+            return Err(bad_input(format!(
+                "setting `{name}`: unknown; expected one of: {known}, or a parameter of the device behind `moped.`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a program. `settings` are parameters of the chip that differ, by name. `design` is that of MOPED; without it, programs have no ports. `progress` is called with the time,
 /// the instructions so far and whether the machine has time. Returns how the run ended, what the kernel said, where
 /// processes wait, counts, and the regions with time. An interrupt by the user ends the run like a limit.
 #[pyfunction]
-#[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None, mode="functional", core="ooo", migratory=true, timeline=false, kanata=None, progress=None))]
+#[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None, mode="functional", core="ooo", migratory=true, settings=Vec::new(), timeline=false, kanata=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
 #[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn run_on_chip<'py>(
@@ -93,17 +117,19 @@ pub(crate) fn run_on_chip<'py>(
     mode: &str,
     core: &str,
     migratory: bool,
+    settings: Vec<(String, String)>,
     timeline: bool,
     kanata: Option<(u64, u64)>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let moped = moped_of(design, descriptors)?;
+    let moped = moped_of(design, descriptors, &settings)?;
     let limit = limit.unwrap_or(u64::MAX);
     let kind = CoreKind::ALL.into_iter().find(|kind| kind.name() == core);
     let kind =
         kind.ok_or_else(|| bad_input(format!("core `{core}`: unknown; expected one of: {}", chip_cores().join(", "))))?;
     let mut timing = TimingParameters::gu2011(kind, cores as usize, moped.as_ref());
     timing.memory.migratory = migratory;
+    apply(&settings, &mut timing)?;
     let (defaults, mode, timing) = (MachineParameters::default(), mode_of(mode)?, Some(timing));
     let parameters =
         MachineParameters { harts: cores, memory, frequency, patience, limit, moped, mode, timing, ..defaults };
