@@ -71,7 +71,9 @@ static bool one_in(unsigned n) {
 /* Lengths around the limits of the protocols of the provider shm: inline, injected, copied by segments. */
 static size_t some_size(void) {
   static const size_t sizes[] = {0, 1, 8, 8, 8, 8, 64, 150, 1000, 4000, 20000};
-  return sizes[below(sizeof sizes / sizeof *sizes)];
+  /* Longer messages that do not fit end shm and RxM of libfabric 2.1 in crashes of their own (known.c). */
+  const unsigned inline_sizes = 8;
+  return sizes[below(truncate_some ? inline_sizes : sizeof sizes / sizeof *sizes)];
 }
 
 static int generate(uint64_t seed, Operation *operations, int count) {
