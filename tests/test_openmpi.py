@@ -98,6 +98,115 @@ int main(void)
 }
 """
 
+# Random operations beside lists that are walked; lengths cross that of a short queue all the time.
+WALKS = r"""
+#include "pml_ob1_custom_match_mbmatch.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MOST = 40, OPERATIONS = 200000 };
+struct entry { opal_list_item_t item; int tag, source, used; };
+static struct entry entries[MOST + 1];
+static struct entry *list[MOST + 1];
+static int length;
+static unsigned state = 1;
+
+void opal_output(int stream, const char *format, ...) { (void)stream; (void)format; }
+void ompi_rte_abort(int code, char *format, ...) { (void)format; exit(code & 3); }
+
+static int below(int end)
+{
+	state = state * 1664525u + 1013904223u;
+	return (int)((state >> 16) % (unsigned)end);
+}
+
+static int some_tag(void) { return below(5) - 2; }
+
+static struct entry *fresh(int tag, int source)
+{
+	struct entry *entry = entries;
+	while (entry->used)
+		entry++;
+	entry->used = 1;
+	entry->tag = tag;
+	entry->source = source;
+	return list[length++] = entry;
+}
+
+static void drop(struct entry *entry)
+{
+	int at = 0;
+	while (list[at] != entry)
+		at++;
+	for (length--; at < length; at++)
+		list[at] = list[at + 1];
+	entry->used = 0;
+}
+
+static int fits(int tag, int source, int wanted_tag, int wanted_source)
+{
+	return (wanted_tag == OMPI_ANY_TAG ? tag >= 0 : tag == wanted_tag) &&
+		(wanted_source == OMPI_ANY_SOURCE || source == wanted_source);
+}
+
+static void check(int is, const char *what) { if (!is) { puts(what); exit(1); } }
+
+int main(void)
+{
+	custom_match_prq *prq = custom_match_prq_init();
+	for (int turn = 0; turn < OPERATIONS; turn++) {
+		int most = turn / 1000 % 2 ? MOST : 12, what = below(8);
+		if (what < 4 && length < most) {
+			int tag = some_tag(), source = below(3) - 1;
+			tag = tag == OMPI_ANY_TAG || tag == -2 ? tag : tag + 1;
+			custom_match_prq_append(prq, fresh(tag, source), tag, source);
+		} else if (what == 4 && length > 0) {
+			struct entry *entry = list[below(length)];
+			check(custom_match_prq_cancel(prq, entry) == 1, "a cancel misses its receive");
+			drop(entry);
+		} else {
+			int tag = below(6) - 2, source = below(2), at = 0;
+			tag = tag == OMPI_ANY_TAG ? 3 : tag;
+			while (at < length && !fits(tag, source, list[at]->tag, list[at]->source))
+				at++;
+			check(custom_match_prq_find_dequeue_verify(prq, tag, source) == (at < length ? list[at] : NULL),
+				"a message takes another receive");
+			if (at < length)
+				drop(list[at]);
+		}
+		check(custom_match_prq_size(prq) == length, "another number of receives");
+	}
+	custom_match_prq_destroy(prq);
+
+	memset(entries, 0, sizeof entries);
+	length = 0;
+	custom_match_umq *umq = custom_match_umq_init();
+	for (int turn = 0; turn < OPERATIONS; turn++) {
+		int most = turn / 1000 % 2 ? MOST : 12, what = below(8);
+		if (what < 4 && length < most) {
+			int tag = below(6) - 2, source = below(2);
+			tag = tag == OMPI_ANY_TAG ? 3 : tag;
+			custom_match_umq_append(umq, tag, source, fresh(tag, source));
+		} else {
+			int tag = below(6) - 2, source = below(3) - 1, at = 0, index;
+			custom_match_umq_node *previous, *held;
+			while (at < length && !fits(list[at]->tag, list[at]->source, tag, source))
+				at++;
+			check(custom_match_umq_find_verify_hold(umq, tag, source, &previous, &held, &index) ==
+				(at < length ? list[at] : NULL), "a receive finds another message");
+			if (at < length && what > 4) {
+				custom_match_umq_remove_hold(umq, previous, held, index);
+				drop(list[at]);
+			}
+		}
+		check(custom_match_umq_size(umq) == length, "another number of messages");
+	}
+	custom_match_umq_destroy(umq);
+	puts("right");
+	return 0;
+}
+"""
+
 
 def tree(folder: Path, **changed: str) -> Path:
     """Write a source tree; `changed` gives other texts by the last part of a file's name."""
@@ -199,12 +308,15 @@ def stubbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (prefix / "stub" / name).parent.mkdir(parents=True, exist_ok=True)
         (prefix / "stub" / name).write_text(text, encoding="utf-8")
     (prefix / "program.c").write_text(PROGRAM, encoding="utf-8")
+    (prefix / "walks.c").write_text(WALKS, encoding="utf-8")
     return prefix
 
 
-def built(prefix: Path, program: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Build the program on the engine."""
-    words = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *options, str(prefix / "program.c")]
+def built(
+    prefix: Path, program: Path, *options: str, source: str = "program.c"
+) -> subprocess.CompletedProcess[str]:
+    """Build a program on the engine."""
+    words = ["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", *options, str(prefix / source)]
     words += [f"-I{each}" for each in (FOLDER, prefix / "stub", prefix / "include")]
     words += [str(prefix / "lib/libmbmatch.a"), "-lgcc_s", "-lpthread", "-ldl", "-o", str(program)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -224,16 +336,30 @@ def said(program: Path) -> str:
 RIGHT = "- line line line line d - 1 0 a b - 0| - line line line - a c b c 2"
 
 
+@pytest.mark.parametrize("short", [1, 2, 8])
 def test_the_engine_matches_in_order_and_keeps_the_librarys_messages_from_any_tag(
-    stubbed: Path, tmp_path: Path
+    stubbed: Path, tmp_path: Path, short: int
 ) -> None:
-    done = built(stubbed, tmp_path / "right")
+    done = built(stubbed, tmp_path / "right", f"-DCUSTOM_MATCH_SHORT={short}")
     assert (done.returncode, done.stderr) == (0, "")
     assert said(tmp_path / "right") == RIGHT
 
 
+def test_queues_that_become_short_and_long_match_as_lists_that_are_walked(
+    stubbed: Path, tmp_path: Path
+) -> None:
+    done = built(stubbed, tmp_path / "walks", "-fsanitize=address,undefined", source="walks.c")
+    assert (done.returncode, done.stderr) == (0, "")
+    run = subprocess.run([str(tmp_path / "walks")], capture_output=True, text=True, check=False, timeout=60)
+    assert (run.stdout, run.stderr) == ("right\n", "")
+    # The check finds the planted fault.
+    assert built(stubbed, tmp_path / "wrong", "-DPML_OB1_MBMATCH_FAULT", source="walks.c").returncode == 0
+    run = subprocess.run([str(tmp_path / "wrong")], capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout) == (1, "a message takes another receive\n")
+
+
 def test_the_planted_fault_takes_the_newest_receive(stubbed: Path, tmp_path: Path) -> None:
-    done = built(stubbed, tmp_path / "wrong", "-DPML_OB1_MBMATCH_FAULT")
+    done = built(stubbed, tmp_path / "wrong", "-DPML_OB1_MBMATCH_FAULT", "-DCUSTOM_MATCH_SHORT=1")
     assert (done.returncode, done.stderr) == (0, "")
     assert said(tmp_path / "wrong") == RIGHT.replace("a b -", "b a -")
 

@@ -131,7 +131,7 @@ wrapped() {
 }
 
 component mbmatch ""
-component fault -DPML_OB1_MBMATCH_FAULT
+component fault "-DPML_OB1_MBMATCH_FAULT -DCUSTOM_MATCH_SHORT=1"
 for each in plain mbmatch fault; do wrapped $each; done
 echo "$version" >"$output/version"
 echo "build.sh: Open MPI $version: $output/{plain,mbmatch,fault}/bin/{mpicc,mpirun}"

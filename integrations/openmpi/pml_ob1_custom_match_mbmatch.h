@@ -5,11 +5,14 @@
  * Each communicator has a queue of posted receives (prq) and a queue of unexpected fragments (umq). ob1 never asks for
  * a search of one and an entry in the other in one step: it searches a queue, decides what it found, and appends later.
  * These are the halves that mbmatch offers, so that one matcher for both queues would save no search; each queue has a
- * matcher of its own, which does not exist before the first entry. Many communicators never queue anything.
+ * matcher of its own, which does not exist before it is needed.
+ *
+ * Short queues: up to CUSTOM_MATCH_SHORT entries are kept here, side by side in order of age, and searched inline; a
+ * call costs more than such a search. One more moves all of them to the matcher, which then has the whole queue until
+ * it is empty: at any time, either the short entries or the matcher's are the queue.
  *
  * Locks: ob1 holds the communicator's matching_lock in every call but two. It builds a communicator before another
- * thread can see it, and the performance variables read `length` without a lock, as they read the lengths of ob1's own
- * lists.
+ * thread can see it, and the performance variables read lengths without a lock, as they read those of ob1's own lists.
  *
  * Match bits: the tag, whose sign bit marks the messages of the library itself (collectives). MPI_ANY_TAG ignores all
  * bits but that one, and requires it to be 0. Sequence numbers and out-of-order fragments stay with ob1.
@@ -20,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mbmatch.h>
 
@@ -39,15 +43,35 @@ _Static_assert(sizeof(void *) >= sizeof(mbmatch_handle_t), "a handle of mbmatch 
 
 #define MCA_PML_OB1_MBMATCH_ANY_TAG UINT64_C(0x7fffffff)
 
-/* `length` spares a call for an empty queue, the most frequent case. */
+#ifndef CUSTOM_MATCH_SHORT
+#define CUSTOM_MATCH_SHORT 10
+#endif
+
+/* Source in the high half, tag in the low half: the envelope of a message, or what a receive compares of it. */
+typedef struct custom_match_receive {
+	uint64_t key;  /* bits that are ignored are 0 */
+	uint64_t care; /* bits that are compared */
+	void *request;
+} custom_match_receive;
+
+typedef struct custom_match_message {
+	uint64_t key;
+	void *fragment;
+} custom_match_message;
+
+/* Short entries are those from `head` to `tail`. `queued` entries are in the matcher; both never at a time. */
 typedef struct custom_match_prq {
+	size_t queued;
+	unsigned head, tail;
 	mbmatch_t *matcher;
-	size_t length;
+	custom_match_receive receives[CUSTOM_MATCH_SHORT];
 } custom_match_prq;
 
 typedef struct custom_match_umq {
+	size_t queued;
+	unsigned head, tail;
 	mbmatch_t *matcher;
-	size_t length;
+	custom_match_message messages[CUSTOM_MATCH_SHORT];
 } custom_match_umq;
 
 /* ob1 keeps a pointer to it from a search to the removal; here it is the handle of the fragment. */
@@ -70,21 +94,44 @@ static inline mbmatch_t *custom_match_matcher(mbmatch_t **matcher)
 	return *matcher;
 }
 
-static inline mbmatch_pattern_t custom_match_pattern(int tag, int source)
+static inline uint64_t custom_match_key(int tag, int source)
 {
-	mbmatch_pattern_t pattern = {
-	    .bits = OMPI_ANY_TAG == tag ? 0 : (uint32_t) tag,
-	    .ignore = OMPI_ANY_TAG == tag ? MCA_PML_OB1_MBMATCH_ANY_TAG : 0,
-	    .source = OMPI_ANY_SOURCE == source ? 0 : (uint32_t) source,
-	    .any_source = OMPI_ANY_SOURCE == source,
-	};
-	return pattern;
+	return (uint64_t) (uint32_t) source << 32 | (uint32_t) tag;
 }
 
-static inline mbmatch_envelope_t custom_match_envelope(int tag, int source)
+static inline mbmatch_envelope_t custom_match_envelope(uint64_t key)
 {
-	mbmatch_envelope_t envelope = {.bits = (uint32_t) tag, .source = (uint32_t) source};
+	mbmatch_envelope_t envelope = {.bits = (uint32_t) key, .source = (uint32_t) (key >> 32)};
 	return envelope;
+}
+
+static inline custom_match_receive custom_match_receive_of(int tag, int source, void *request)
+{
+	uint64_t care = UINT64_MAX;
+	care -= OMPI_ANY_TAG == tag ? MCA_PML_OB1_MBMATCH_ANY_TAG : 0;
+	care &= OMPI_ANY_SOURCE == source ? UINT32_MAX : UINT64_MAX;
+	custom_match_receive receive = {
+	    .key = custom_match_key(OMPI_ANY_TAG == tag ? 0 : tag, source) & care,
+	    .care = care,
+	    .request = request,
+	};
+	return receive;
+}
+
+static inline int custom_match_accepts(const custom_match_receive *receive, uint64_t key)
+{
+	return 0 == ((receive->key ^ key) & receive->care);
+}
+
+static inline mbmatch_pattern_t custom_match_pattern(const custom_match_receive *receive)
+{
+	mbmatch_pattern_t pattern = {
+	    .bits = (uint32_t) receive->key,
+	    .ignore = (uint32_t) ~receive->care,
+	    .source = (uint32_t) (receive->key >> 32),
+	    .any_source = 0 == receive->care >> 32,
+	};
+	return pattern;
 }
 
 /*
@@ -108,31 +155,80 @@ static inline void custom_match_prq_destroy(custom_match_prq *queue)
 
 static inline int custom_match_prq_size(custom_match_prq *queue)
 {
-	return (int) queue->length;
+	return (int) (queue->queued + queue->tail - queue->head);
 }
 
 /* A posted receive is in no list of ob1, so that the links that it has for one are free: one of them has the handle,
  * which a cancel needs. */
-static inline void custom_match_prq_append(custom_match_prq *queue, void *request, int tag, int source)
+static inline void custom_match_prq_queue(custom_match_prq *queue, const custom_match_receive *receive)
 {
-	mbmatch_pattern_t pattern = custom_match_pattern(tag, source);
+	mbmatch_pattern_t pattern = custom_match_pattern(receive);
 	mbmatch_handle_t handle = 0;
 	mbmatch_status_t status =
-	    mbmatch_queue_receive(custom_match_matcher(&queue->matcher), &pattern, request, &handle);
+	    mbmatch_queue_receive(custom_match_matcher(&queue->matcher), &pattern, receive->request, &handle);
 	if (OPAL_UNLIKELY(MBMATCH_QUEUED != status)) {
 		custom_match_failed("a receive cannot be posted", status);
 	}
-	((opal_list_item_t *) request)->opal_list_prev = (opal_list_item_t *) (uintptr_t) handle;
-	queue->length++;
+	((opal_list_item_t *) receive->request)->opal_list_prev = (opal_list_item_t *) (uintptr_t) handle;
+	queue->queued++;
+}
+
+/* Makes place behind the short entries, or moves all of them to the matcher. */
+static inline void custom_match_prq_make_place(custom_match_prq *queue)
+{
+	unsigned left = queue->tail - queue->head;
+	if (CUSTOM_MATCH_SHORT == left) {
+		for (unsigned at = 0; at < CUSTOM_MATCH_SHORT; at++) {
+			custom_match_prq_queue(queue, &queue->receives[at]);
+		}
+		left = 0;
+	}
+	memmove(queue->receives, queue->receives + queue->head, left * sizeof(queue->receives[0]));
+	queue->head = 0;
+	queue->tail = left;
+}
+
+static inline void custom_match_prq_append(custom_match_prq *queue, void *request, int tag, int source)
+{
+	custom_match_receive receive = custom_match_receive_of(tag, source, request);
+	if (OPAL_UNLIKELY(0 == queue->queued && CUSTOM_MATCH_SHORT == queue->tail)) {
+		custom_match_prq_make_place(queue);
+	}
+	if (0 == queue->queued) {
+		queue->receives[queue->tail++] = receive;
+	} else {
+		custom_match_prq_queue(queue, &receive);
+	}
+}
+
+static inline void custom_match_prq_remove(custom_match_prq *queue, unsigned at)
+{
+	if (at == queue->head) {
+		queue->head++;
+		if (queue->head == queue->tail) {
+			queue->head = queue->tail = 0;
+		}
+		return;
+	}
+	queue->tail--;
+	for (; at < queue->tail; at++) {
+		queue->receives[at] = queue->receives[at + 1];
+	}
 }
 
 static inline int custom_match_prq_cancel(custom_match_prq *queue, void *request)
 {
 	mbmatch_handle_t handle = (uintptr_t) ((opal_list_item_t *) request)->opal_list_prev;
-	if (0 == queue->length || MBMATCH_OK != mbmatch_cancel(queue->matcher, handle, NULL)) {
+	for (unsigned at = queue->head; at < queue->tail; at++) {
+		if (queue->receives[at].request == request) {
+			custom_match_prq_remove(queue, at);
+			return 1;
+		}
+	}
+	if (0 == queue->queued || MBMATCH_OK != mbmatch_cancel(queue->matcher, handle, NULL)) {
 		return 0;
 	}
-	queue->length--;
+	queue->queued--;
 	return 1;
 }
 
@@ -149,20 +245,24 @@ static inline mbmatch_status_t custom_match_take(mbmatch_t *matcher, const mbmat
 static inline void *custom_match_prq_find_dequeue_verify(custom_match_prq *queue, int tag, int source)
 {
 	void *request = NULL;
-	mbmatch_envelope_t envelope;
-	mbmatch_status_t status;
-
-	if (0 == queue->length) {
-		return NULL;
+	uint64_t key = custom_match_key(tag, source);
+	for (unsigned at = queue->head; at < queue->tail; at++) {
+		if (custom_match_accepts(&queue->receives[at], key)) {
+			request = queue->receives[at].request;
+			custom_match_prq_remove(queue, at);
+			return request;
+		}
 	}
-	envelope = custom_match_envelope(tag, source);
-	status = custom_match_take(queue->matcher, &envelope, &request);
-	if (MBMATCH_MATCHED == status) {
-		queue->length--;
-		return request;
-	}
-	if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
-		custom_match_failed("a search of the posted receives", status);
+	if (0 != queue->queued) {
+		mbmatch_envelope_t envelope = custom_match_envelope(key);
+		mbmatch_status_t status = custom_match_take(queue->matcher, &envelope, &request);
+		if (MBMATCH_MATCHED == status) {
+			queue->queued--;
+			return request;
+		}
+		if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
+			custom_match_failed("a search of the posted receives", status);
+		}
 	}
 	return NULL;
 }
@@ -178,7 +278,15 @@ static inline int custom_match_print_receive(void *unused, const mbmatch_queued_
 
 static inline void custom_match_prq_dump(custom_match_prq *queue)
 {
-	if (0 != queue->length) {
+	for (unsigned at = queue->head; at < queue->tail; at++) {
+		const custom_match_receive *receive = &queue->receives[at];
+		mbmatch_queued_receive_t shown = {
+		    .user = receive->request,
+		    .pattern = custom_match_pattern(receive),
+		};
+		(void) custom_match_print_receive(NULL, &shown);
+	}
+	if (0 != queue->queued) {
 		(void) mbmatch_visit_receives(queue->matcher, custom_match_print_receive, NULL, NULL);
 	}
 }
@@ -204,44 +312,77 @@ static inline void custom_match_umq_destroy(custom_match_umq *queue)
 
 static inline int custom_match_umq_size(custom_match_umq *queue)
 {
-	return (int) queue->length;
+	return (int) (queue->queued + queue->tail - queue->head);
+}
+
+static inline void custom_match_umq_queue(custom_match_umq *queue, const custom_match_message *message)
+{
+	mbmatch_envelope_t envelope = custom_match_envelope(message->key);
+	mbmatch_status_t status =
+	    mbmatch_queue_message(custom_match_matcher(&queue->matcher), &envelope, message->fragment, NULL);
+	if (OPAL_UNLIKELY(MBMATCH_QUEUED != status)) {
+		custom_match_failed("an unexpected message cannot be queued", status);
+	}
+	queue->queued++;
+}
+
+static inline void custom_match_umq_make_place(custom_match_umq *queue)
+{
+	unsigned left = queue->tail - queue->head;
+	if (CUSTOM_MATCH_SHORT == left) {
+		for (unsigned at = 0; at < CUSTOM_MATCH_SHORT; at++) {
+			custom_match_umq_queue(queue, &queue->messages[at]);
+		}
+		left = 0;
+	}
+	memmove(queue->messages, queue->messages + queue->head, left * sizeof(queue->messages[0]));
+	queue->head = 0;
+	queue->tail = left;
 }
 
 static inline void custom_match_umq_append(custom_match_umq *queue, int tag, int source, void *fragment)
 {
-	mbmatch_envelope_t envelope = custom_match_envelope(tag, source);
-	mbmatch_status_t status =
-	    mbmatch_queue_message(custom_match_matcher(&queue->matcher), &envelope, fragment, NULL);
-	if (OPAL_UNLIKELY(MBMATCH_QUEUED != status)) {
-		custom_match_failed("an unexpected message cannot be queued", status);
+	custom_match_message message = {.key = custom_match_key(tag, source), .fragment = fragment};
+	if (OPAL_UNLIKELY(0 == queue->queued && CUSTOM_MATCH_SHORT == queue->tail)) {
+		custom_match_umq_make_place(queue);
 	}
-	queue->length++;
+	if (0 == queue->queued) {
+		queue->messages[queue->tail++] = message;
+	} else {
+		custom_match_umq_queue(queue, &message);
+	}
 }
 
-/* The oldest fragment that a receive or probe accepts, which stays; `held` names it for custom_match_umq_remove_hold.
- * NULL if there is none. */
+/* The oldest fragment that a receive or probe accepts, which stays; `held` or `index` name it for
+ * custom_match_umq_remove_hold. NULL if there is none. */
 static inline void *custom_match_umq_find_verify_hold(custom_match_umq *queue, int tag, int source,
                                                       custom_match_umq_node **previous, custom_match_umq_node **held,
                                                       int *index)
 {
-	mbmatch_pattern_t pattern;
-	mbmatch_message_t message;
-	mbmatch_handle_t handle = 0;
-	mbmatch_status_t status;
-
+	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
 	*previous = NULL;
+	*held = NULL;
 	*index = 0;
-	if (0 == queue->length) {
-		return NULL;
+	for (unsigned at = queue->head; at < queue->tail; at++) {
+		const custom_match_message *message = &queue->messages[at];
+		if (custom_match_accepts(&pattern, message->key)) {
+			*index = (int) at;
+			return message->fragment;
+		}
 	}
-	pattern = custom_match_pattern(tag, source);
-	status = mbmatch_probe(queue->matcher, &pattern, &message, &handle);
-	if (MBMATCH_MATCHED == status) {
-		*held = (custom_match_umq_node *) (uintptr_t) handle;
-		return message.user;
-	}
-	if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
-		custom_match_failed("a search of the unexpected messages", status);
+	if (0 != queue->queued) {
+		mbmatch_pattern_t wanted = custom_match_pattern(&pattern);
+		mbmatch_message_t message;
+		mbmatch_handle_t handle = 0;
+		mbmatch_status_t status = mbmatch_probe(queue->matcher, &wanted, &message, &handle);
+		if (MBMATCH_MATCHED == status) {
+			*held = (custom_match_umq_node *) (uintptr_t) handle;
+			*index = -1;
+			return message.user;
+		}
+		if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
+			custom_match_failed("a search of the unexpected messages", status);
+		}
 	}
 	return NULL;
 }
@@ -249,13 +390,26 @@ static inline void *custom_match_umq_find_verify_hold(custom_match_umq *queue, i
 static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_match_umq_node *previous,
                                                 custom_match_umq_node *held, int index)
 {
-	mbmatch_status_t status = mbmatch_discard(queue->matcher, (uintptr_t) held, NULL);
 	(void) previous;
-	(void) index;
-	if (OPAL_UNLIKELY(MBMATCH_OK != status)) {
-		custom_match_failed("an unexpected message cannot be removed", status);
+	if (0 > index) {
+		mbmatch_status_t status = mbmatch_discard(queue->matcher, (uintptr_t) held, NULL);
+		if (OPAL_UNLIKELY(MBMATCH_OK != status)) {
+			custom_match_failed("an unexpected message cannot be removed", status);
+		}
+		queue->queued--;
+		return;
 	}
-	queue->length--;
+	if ((unsigned) index == queue->head) {
+		queue->head++;
+		if (queue->head == queue->tail) {
+			queue->head = queue->tail = 0;
+		}
+		return;
+	}
+	queue->tail--;
+	for (unsigned at = (unsigned) index; at < queue->tail; at++) {
+		queue->messages[at] = queue->messages[at + 1];
+	}
 }
 
 static inline int custom_match_print_message(void *unused, const mbmatch_queued_message_t *queued)
@@ -268,7 +422,14 @@ static inline int custom_match_print_message(void *unused, const mbmatch_queued_
 
 static inline void custom_match_umq_dump(custom_match_umq *queue)
 {
-	if (0 != queue->length) {
+	for (unsigned at = queue->head; at < queue->tail; at++) {
+		const custom_match_message *message = &queue->messages[at];
+		mbmatch_queued_message_t shown = {
+		    .message = {.user = message->fragment, .envelope = custom_match_envelope(message->key)},
+		};
+		(void) custom_match_print_message(NULL, &shown);
+	}
+	if (0 != queue->queued) {
 		(void) mbmatch_visit_messages(queue->matcher, custom_match_print_message, NULL, NULL);
 	}
 }
