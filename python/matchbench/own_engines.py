@@ -95,7 +95,7 @@ def describe(origin: Origin | None) -> str | None:
     if origin is None:
         return None
     interface = "" if origin["interface"] is None else f", interface {origin['interface']}"
-    return f"{origin['kind']} {origin['path']}, sha256 {origin['sha256'] or 'unknown'}{interface}"
+    return f"{origin['kind']} {origin['path']}, sha256 {origin['sha256']}{interface}"
 
 
 def _is_in_a_file(origin: Origin) -> bool:

@@ -137,7 +137,7 @@ def origin(engine: object) -> tuple[str, str, str]:
     """Return path, SHA-256 and description of an engine class.
 
     Without a file of its own, as in a notebook, the path is the class's name, and the hash that of its
-    source text; empty if there is none.
+    source text; `unknown` if there is none.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def origin(engine: object) -> tuple[str, str, str]:
         try:
             sha256 = hashlib.sha256(inspect.getsource(engine).encode()).hexdigest()
         except (OSError, TypeError):  # typed into an interpreter
-            sha256 = ""
+            sha256 = "unknown"
     description = getattr(engine, "description", None)
     if not isinstance(description, str):
         msg = f"{path}: class {engine.__name__} has no text `description`, expected card and presets as TOML"

@@ -52,9 +52,9 @@ CHECK_FAILED = 1
     "-e",
     "--engine",
     "engines",
-    metavar="NAME|FILE[:PRESET]",
+    metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine or preset, also of a shared library or a file of Python; repeatable. "
+    help="An engine, preset or file of an engine; repeatable. "
     "[one preset of each engine whose simulation is quick]",
 )
 @click.option(
