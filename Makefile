@@ -83,6 +83,8 @@ recorder: .venv/python.stamp
 	$(MAKE) -C recorder
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
+	# The library whose calls are measured beside the engine built in.
+	cargo build --quiet --release --package mb-own --examples
 	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
 	cargo bench --package mb-measure --bench compare -- --csv $(CURDIR)/out/bench/mbmatch.csv
 	$(VENV)/python benches/commands.py

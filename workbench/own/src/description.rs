@@ -205,12 +205,11 @@ impl Parameter {
     /// The specification, which is never freed. The parameter was checked.
     fn leaked(self) -> ParameterSpec {
         let (domain, holds) = (self.domain().ok().flatten(), self.held().ok().flatten());
-        let domain = match domain {
-            Some((unit, low, high)) => Domain::Range { unit, low, high },
-            None => {
-                let words: Vec<&'static str> = self.words.unwrap_or_default().into_iter().map(leaked).collect();
-                Domain::Choice(Vec::leak(words))
-            }
+        let domain = if let Some((unit, low, high)) = domain {
+            Domain::Range { unit, low, high }
+        } else {
+            let words: Vec<&'static str> = self.words.unwrap_or_default().into_iter().map(leaked).collect();
+            Domain::Choice(Vec::leak(words))
         };
         ParameterSpec { key: leaked(self.key), domain, meaning: leaked(self.meaning), holds }
     }

@@ -54,15 +54,12 @@ fn amount_of(choice: &EngineChoice) -> Amount {
 pub fn test(choice: &EngineChoice, tell: &mut dyn FnMut(&str)) -> Result<Verdict, String> {
     let bound = mb_catalog::find("ideal:zero").expect("the bound is an engine");
     let bound = || bound.build().expect("the bound can be built");
-    let make: Box<dyn Fn() -> Box<dyn ReplayEngine> + '_> = match &choice.own {
-        Some(own) => {
-            own.build_unchecked(&choice.parameters).map_err(|error| error.to_string())?;
-            Box::new(|| own.build_unchecked(&choice.parameters).expect("the parameters have built an engine"))
-        }
-        None => {
-            let builder = choice.builder().map_err(|error| error.to_string())?;
-            Box::new(move || builder.build())
-        }
+    let make: Box<dyn Fn() -> Box<dyn ReplayEngine> + '_> = if let Some(own) = &choice.own {
+        own.build_unchecked(&choice.parameters).map_err(|error| error.to_string())?;
+        Box::new(|| own.build_unchecked(&choice.parameters).expect("the parameters have built an engine"))
+    } else {
+        let builder = choice.builder().map_err(|error| error.to_string())?;
+        Box::new(move || builder.build())
     };
     Ok(kit::run(Check::ALL, make.as_ref(), Some(&bound), amount_of(choice), tell))
 }

@@ -2,6 +2,7 @@
 //! Engines and networks with their parameters, as Python sees them.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
@@ -174,7 +175,7 @@ fn find(spec: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<EngineChoice>
         let spec = preset.map_or_else(|| name.to_owned(), |preset| format!("{name}:{preset}"));
         return mb_catalog::find(&spec).map_err(bad_input);
     }
-    if name.ends_with(".py") {
+    if Path::new(name).extension().is_some_and(|extension| extension == "py") {
         return own_class::choose(&own_class::load(spec.py(), name)?, preset);
     }
     mb_own::library::choose(name, preset).map_err(bad_input)
