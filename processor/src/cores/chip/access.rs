@@ -11,6 +11,12 @@ use crate::isa::{AtomicKind, Effect, Rounding};
 use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
 use crate::{Service, Syscall, SyscallResult};
 
+/// A value of memory, and the cycle from which later instructions can use it.
+struct Known {
+    value: u64,
+    at: u64,
+}
+
 impl Core {
     /// Executes instructions that are the oldest of their context and execute alone, contexts in
     /// turns, and sends loads, the older first.
@@ -39,7 +45,10 @@ impl Core {
                 any = true;
             }
         }
-        while any {
+        if !any {
+            return;
+        }
+        loop {
             let (index, age, _) = lowest_two(ages);
             if age == u64::MAX {
                 break;
@@ -87,7 +96,8 @@ impl Core {
             return;
         }
         context.pending &= !bit(number);
-        self.shared.bind(context, index, number, completion.value, now, completion.at.max(now), environment);
+        let known = Known { value: completion.value, at: completion.at.max(now) };
+        self.shared.bind(context, index, number, known, now, environment);
     }
 }
 
@@ -146,7 +156,7 @@ impl Shared {
                 context.statistics.forwarded += 1;
                 let entry = context.entry_mut(number);
                 (entry.forwarded, entry.accessed) = (other + 1, now);
-                self.bind(context, index, number, value, now, now, environment);
+                self.bind(context, index, number, Known { value, at: now }, now, environment);
                 return;
             }
             stores &= !bit(other);
@@ -175,7 +185,7 @@ impl Shared {
         match self.request(context, index, number, RequestKind::Load, now, environment) {
             Answer::Ready { at, value } => {
                 context.unsent &= !own;
-                self.bind(context, index, number, value, now, at, environment);
+                self.bind(context, index, number, Known { value, at }, now, environment);
             }
             Answer::Pending => {
                 context.unsent &= !own;
@@ -219,16 +229,14 @@ impl Shared {
         environment.memory.request(now, request)
     }
 
-    /// Gives a load or an atomic its value, which is the content of its address in this cycle; later
-    /// instructions can use it from cycle `at` on.
+    /// Gives a load or an atomic its value, which is the content of its address in this cycle.
     fn bind<S: Setting>(
         &mut self,
         context: &mut Context,
         index: usize,
         number: u64,
-        value: u64,
+        Known { value, at }: Known,
         now: u64,
-        at: u64,
         environment: &mut Environment<'_, S>,
     ) {
         let entry = context.entry(number);
@@ -273,7 +281,7 @@ impl Shared {
         let operands = entry.sources.map(|source| self.registers.values[source]);
         let may_execute = match entry.decoded.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
-                self.execute_atomic(context, index, number, width, kind, now, environment);
+                self.execute_atomic(context, index, width, kind, now, environment);
                 return;
             }
             Effect::Fence(order) => {
@@ -304,7 +312,7 @@ impl Shared {
                 ends
             }
             Effect::Csr(access) => {
-                let value = self.control(context, &access, now);
+                let value = context.control(&access, now);
                 if value.is_none() {
                     context.entry_mut(number).decoded.kind = Kind::Illegal;
                 } else if access.writes && access.number == SATP {
@@ -362,12 +370,12 @@ impl Shared {
         &mut self,
         context: &mut Context,
         index: usize,
-        number: u64,
         width: u8,
         kind: AtomicKind,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) {
+        let number = context.head;
         let entry = context.entry(number);
         if !entry.address.is_multiple_of(width.into()) {
             self.fail::<S>(context, index, number, now);
@@ -391,7 +399,7 @@ impl Shared {
         match self.request(context, index, number, kind, now, environment) {
             Answer::Ready { at, value } => {
                 context.serial &= !bit(number);
-                self.bind(context, index, number, value, now, at, environment);
+                self.bind(context, index, number, Known { value, at }, now, environment);
             }
             Answer::Pending => {
                 context.serial &= !bit(number);

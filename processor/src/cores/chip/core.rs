@@ -59,23 +59,32 @@ pub(super) struct Environment<'a, S: Setting> {
 /// A value for each physical register. The length is a power of two that no configuration exceeds, so that
 /// an index needs no check.
 #[derive(Clone, Debug)]
-pub(super) struct PerRegister<T>(Box<[T; 8192]>);
+pub(super) struct PerRegister<T>(Box<[T; REGISTERS]>);
 
-const _: () = assert!(1 + ARCHITECTURAL * ChipConfig::MAX_CONTEXTS + ChipConfig::MAX_REGISTERS < 8192);
+const REGISTERS: usize = 8192;
+
+const _: () = assert!(1 + ARCHITECTURAL * ChipConfig::MAX_CONTEXTS + ChipConfig::MAX_REGISTERS < REGISTERS);
+
+impl<T: Clone> PerRegister<T> {
+    fn new(value: T) -> Self {
+        let values = vec![value; REGISTERS].try_into();
+        Self(values.unwrap_or_else(|_| unreachable!("a vector of this length")))
+    }
+}
 
 impl<T> Index<Physical> for PerRegister<T> {
     type Output = T;
 
     #[inline]
     fn index(&self, register: Physical) -> &T {
-        &self.0[usize::from(register) % 8192]
+        &self.0[usize::from(register) % REGISTERS]
     }
 }
 
 impl<T> IndexMut<Physical> for PerRegister<T> {
     #[inline]
     fn index_mut(&mut self, register: Physical) -> &mut T {
-        &mut self.0[usize::from(register) % 8192]
+        &mut self.0[usize::from(register) % REGISTERS]
     }
 }
 
@@ -169,8 +178,8 @@ impl Core {
             number,
             count: config.contexts,
             registers: Registers {
-                values: PerRegister(Box::new([0; 8192])),
-                ready: PerRegister(Box::new([true; 8192])),
+                values: PerRegister::new(0),
+                ready: PerRegister::new(true),
                 consumers: vec![[0; 3]; if config.order == IssueOrder::OutOfOrder { sink + 1 } else { 0 }],
                 free: (1 + architectural..sink).rev().map(|physical| physical as Physical).collect(),
                 sink: sink as Physical,

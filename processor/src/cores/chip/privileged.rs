@@ -166,35 +166,6 @@ impl Shared {
         self.take(context, index, Cause::Exception(Exception::StoreAccess, address), now, environment);
     }
 
-    /// Accesses a register for the oldest instruction; `None`: it is illegal.
-    pub(super) fn control(&mut self, context: &mut Context, access: &CsrAccess, now: u64) -> Option<u64> {
-        let Some(supervisor) = &mut context.supervisor else {
-            return match access.counter() {
-                Some(Counter::Cycle | Counter::Time) => Some(now),
-                Some(Counter::Retired) => Some(context.retired),
-                None => context.float_status.access(access),
-            };
-        };
-        if matches!(access.number, FloatStatus::FFLAGS | FloatStatus::FRM | FloatStatus::FCSR) {
-            if !supervisor.has_float() {
-                return None;
-            }
-            if access.writes {
-                supervisor.touch_float();
-            }
-            return context.float_status.access(access);
-        }
-        let counters = Counters { cycle: now, time: now, retired: context.retired };
-        let old = supervisor.read(access.number, access.writes, counters)?;
-        if access.writes {
-            supervisor.write(access.number, access.combine(old));
-            // Nothing behind a write is fetched before it commits; what is fetched then is translated
-            // again.
-            context.fetch.block = Fetch::NO_BLOCK;
-        }
-        Some(old)
-    }
-
     /// Tells memory and observer about a write to satp.
     #[cold]
     pub(super) fn report_address_space<S: Setting>(
@@ -257,6 +228,37 @@ impl Shared {
                 None
             }
         }
+    }
+}
+
+impl Context {
+    /// Accesses a register for the oldest instruction; `None`: it is illegal.
+    pub(super) fn control(&mut self, access: &CsrAccess, now: u64) -> Option<u64> {
+        let Some(supervisor) = &mut self.supervisor else {
+            return match access.counter() {
+                Some(Counter::Cycle | Counter::Time) => Some(now),
+                Some(Counter::Retired) => Some(self.retired),
+                None => self.float_status.access(access),
+            };
+        };
+        if matches!(access.number, FloatStatus::FFLAGS | FloatStatus::FRM | FloatStatus::FCSR) {
+            if !supervisor.has_float() {
+                return None;
+            }
+            if access.writes {
+                supervisor.touch_float();
+            }
+            return self.float_status.access(access);
+        }
+        let counters = Counters { cycle: now, time: now, retired: self.retired };
+        let old = supervisor.read(access.number, access.writes, counters)?;
+        if access.writes {
+            supervisor.write(access.number, access.combine(old));
+            // Nothing behind a write is fetched before it commits; what is fetched then is translated
+            // again.
+            self.fetch.block = Fetch::NO_BLOCK;
+        }
+        Some(old)
     }
 }
 
