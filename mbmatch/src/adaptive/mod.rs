@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | up to 9 | side by side ([`short`]) | side by side ([`short`]) |
 //! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
-//! | with wildcards | a class for each kind, up to 7 kinds; more are scanned ([`scanned`]) | an age index, scanned 64 at a time |
+//! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | an age index, scanned 64 at a time |
 //!
 //! A queue that had ten entries or more becomes short again when it was emptied twice with at most
 //! nine in between.
