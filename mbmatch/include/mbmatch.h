@@ -6,16 +6,16 @@
  * 64 match bits and a source. A receive or a probe has 64 match bits, 64 ignore bits (a set bit is not compared), and a
  * source or any source. Every match takes the oldest entry that fits.
  *
- * Threads: one thread at a time may use a matcher, and a probe is a use; threads that share a matcher need a lock, which
- * they hold during the call and need not hold between calls, except between the two halves of a post or an arrival. A
- * matcher is tied to no thread: it may be created, used and destroyed by different ones. Different matchers share no
- * state, and mbmatch_version and mbmatch_strerror may be called at any time. No function waits, blocks or takes a lock,
- * unless the caller's allocator does. A callback runs in the calling thread and must not use the matcher. No function
- * may be called from a signal handler that may have interrupted another one on the same matcher.
+ * Threads: one thread at a time may use a matcher, and a probe is a use. Threads that share a matcher need a lock,
+ * which they hold during the call and need not hold between calls, except between the two halves of a post or an
+ * arrival. A matcher is tied to no thread: it may be created, used and destroyed by different ones. Different matchers
+ * share no state, and mbmatch_version and mbmatch_strerror may be called at any time. No function waits, blocks or takes
+ * a lock, unless the caller's allocator does. A callback runs in the calling thread and must not use the matcher. No
+ * function may be called from a signal handler that may have interrupted another one on the same matcher.
  *
- * Memory: an empty matcher takes less than 256 bytes until its first entry. Entries are kept in pools that grow in steps
- * and are freed by mbmatch_shrink or mbmatch_destroy. After mbmatch_reserve no call allocates until a queue holds more
- * entries. A call that runs out of memory leaves the matcher unchanged.
+ * Memory: an empty matcher takes less than 256 bytes until its first entry. Entries are kept in pools that grow in
+ * steps and are freed by mbmatch_shrink or mbmatch_destroy. After mbmatch_reserve no call allocates until a queue holds
+ * more entries. A call that runs out of memory leaves the matcher unchanged.
  *
  * User pointers: `user` is the caller's own pointer, usually to its request or message. The matcher returns it with the
  * match and never dereferences it. It may be NULL.
@@ -110,7 +110,7 @@ typedef void (*mbmatch_release_t)(void *context, void *memory, size_t bytes, siz
 /* How a matcher is created. Begin with MBMATCH_OPTIONS_DEFAULT, and change members by name. */
 typedef struct mbmatch_options {
 	size_t size;                 /* sizeof(mbmatch_options_t) */
-	const char *structure;       /* names the data structure ("adaptive", "list", ...); NULL: the default, "adaptive" */
+	const char *structure;       /* names the data structure, for example "list"; NULL: the default, "adaptive" */
 	size_t limit_bytes;          /* most bytes for both queues, MBMATCH_NO_LIMIT for none; beyond it, NO_MEMORY */
 	mbmatch_allocate_t allocate; /* all memory comes from here, that of the matcher too; NULL: malloc */
 	mbmatch_release_t release;   /* NULL if and only if `allocate` is */
@@ -155,15 +155,15 @@ MBMATCH_API const char *mbmatch_strerror(int status);
  */
 MBMATCH_API mbmatch_status_t mbmatch_create(const char *structure, mbmatch_t **matcher);
 
-/* As mbmatch_create, with options, all of which are copied. INVALID also if options->size is another one, or only one of
- * `allocate` and `release` is NULL. */
+/* As mbmatch_create, with options, all of which are copied. INVALID also if options->size is another one, or only one
+ * of `allocate` and `release` is NULL. */
 MBMATCH_API mbmatch_status_t mbmatch_create_with(const mbmatch_options_t *options, mbmatch_t **matcher);
 
 /* Frees a matcher and all its entries. NULL is allowed. */
 MBMATCH_API void mbmatch_destroy(mbmatch_t *matcher);
 
-/* Below, every output pointer (`message`, `receive`, `handle`, `user`, `removed`, `count`, `posted`, `unexpected`) may be
- * NULL, and is written only with the status that names it. Each function may also return INVALID and INTERNAL. */
+/* Below, every output pointer (`message`, `receive`, `handle`, `user`, `removed`, `count`, `posted`, `unexpected`) may
+ * be NULL, and is written only with the status that names it. Each function may also return INVALID and INTERNAL. */
 
 /*
  * Posts a receive. MATCHED: it took the oldest message that it accepts, *message. QUEUED: it waits, *handle names it.
