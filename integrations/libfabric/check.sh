@@ -62,6 +62,7 @@ agree() { # agree NAME ARGUMENT...
   if with mbmatch "$results/bin/random" --arrival-order --seed "$SEED" "$@" >"$log" 2>&1; then cat "$log"; else refuse "a random program fails: see $log"; fi
 }
 agree shm --programs "$PROGRAMS"
+agree shm-undirected --programs "$PROGRAMS" --undirected
 agree shm-truncate --programs "$PROGRAMS" --truncate
 agree shm-long --programs $((PROGRAMS / 10 + 1)) --operations 400
 # TCP has a connection for each pair of endpoints, which takes most of the time.

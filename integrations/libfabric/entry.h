@@ -88,7 +88,9 @@ static bool is_known(const struct context *context, fi_addr_t addr) {
   return context->base.dir_recv && addr <= OFI_IDX_MAX_INDEX;
 }
 
+/* Without FI_DIRECTED_RECV all messages have one source, which receives name: no wildcard is searched for. */
 static uint32_t source_of(const struct context *context, fi_addr_t addr) {
+  if (!context->base.dir_recv) return 0;
   return is_known(context, addr) ? (uint32_t)addr : UNKNOWN;
 }
 

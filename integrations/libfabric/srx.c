@@ -175,7 +175,6 @@ ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void 
   const struct request request = {iov,  desc, iov_count, context->base.dir_recv ? addr : FI_ADDR_UNSPEC,
                                   user, flags | FI_TAGGED | FI_RECV};
   if (is_refused(context, &request)) return -FI_EINVAL;
-  /* Without FI_DIRECTED_RECV all messages have one source, which receives name: no wildcard is searched for. */
   const bool any = context->base.dir_recv && addr == FI_ADDR_UNSPEC;
   const mbmatch_pattern_t pattern = {tag, ignore, source_of(context, request.addr), any};
   ofi_genlock_lock(context->base.lock);

@@ -145,9 +145,9 @@ static void measure_reverse(int depth) {
 
 int main(int argc, char **argv) {
   int first = 1;
-  bool directed = false;
+  bool named = false;
   for (; first < argc && argv[first][0] == '-'; first++) {
-    if (!strcmp(argv[first], "--directed")) directed = true;
+    if (!strcmp(argv[first], "--directed")) named = true;
     else if (!strcmp(argv[first], "--provider") && first + 1 < argc) provider = argv[++first];
     else {
       fprintf(stderr, "depth: found '%s', expected --provider or --directed\n", argv[first]);
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
   open_endpoint(&fabric, 64, &receiver);
   open_endpoint(&fabric, 64, &sender);
   sender.peer = insert(&receiver, &sender);
-  if (directed) source = insert(&sender, &receiver);
+  if (named) source = insert(&sender, &receiver);
   for (int i = first; i < argc; i++) {
     char *end;
     errno = 0;

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 
 const char *provider = "shm";
+bool directed = true;
 
 void call(const char *name, long status) {
   if (status >= 0) return;
@@ -30,7 +31,7 @@ void open_fabric(Fabric *fabric) {
   remove_stale_files();
   struct fi_info *hints = fabric->hints = fi_allocinfo();
   hints->ep_attr->type = FI_EP_RDM;
-  hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV;
+  hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_MULTI_RECV | (directed ? FI_DIRECTED_RECV : 0);
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
   hints->fabric_attr->prov_name = strdup(provider);

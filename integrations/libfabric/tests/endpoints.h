@@ -3,6 +3,7 @@
 #ifndef ENDPOINTS_H
 #define ENDPOINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <rdma/fabric.h>
@@ -26,8 +27,10 @@ typedef struct {
   fi_addr_t peer; /* the receiver, in the address vector of a sender */
 } Endpoint;
 
-/* The provider of all endpoints; "shm" unless it is set before open_fabric. */
+/* Set before open_fabric: the provider of all endpoints, "shm" unless it is set, and whether receives may name a source
+ * (FI_DIRECTED_RECV), as they may unless it is set. */
 extern const char *provider;
+extern bool directed;
 
 /* The functions below end the program with the status UNUSABLE when libfabric refuses. */
 void open_fabric(Fabric *fabric);

@@ -3,7 +3,7 @@
  * Random operations on the receive queues of a libfabric endpoint, judged by a reference (reference.h).
  *
  *   random [--provider NAME] [--programs N] [--seed S] [--first N] [--operations N] [--arrival-order] [--truncate]
- *          [--without FEATURE]...
+ *          [--undirected] [--without FEATURE]...
  *
  * A program has one receiving endpoint and three senders in one process. Each message carries its number as completion
  * data. After a burst of messages of one sender a marker is sent; when it is received, all of them have arrived, so
@@ -536,7 +536,7 @@ static void do_insert(int sender) {
 static void perform(Operation operation) {
   expect_nothing();
   const bool names_source = operation.kind != SEND && operation.kind != INSERT && operation.sender != ANY;
-  if (names_source && !reference.known[operation.sender]) operation.sender = ANY;
+  if (names_source && !(directed && reference.known[operation.sender])) operation.sender = ANY;
   if (operation.kind == MULTI) operation.tagged = false;
   if (operation.kind == RECEIVE && !operation.tagged && without[DIRECTED_UNTAGGED]) operation.sender = ANY;
   if (operation.kind == MULTI && without[DIRECTED_UNTAGGED]) operation.sender = ANY;
@@ -670,6 +670,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--arrival-order")) arrival_order = true;
     else if (!strcmp(argv[i], "--truncate")) truncate_some = true;
+    else if (!strcmp(argv[i], "--undirected")) directed = false;
     else if (!strcmp(argv[i], "--provider") && i + 1 < argc) provider = argv[++i];
     else if (!strcmp(argv[i], "--programs")) programs = number(argv[++i]);
     else if (!strcmp(argv[i], "--seed")) seed = number(argv[++i]);
@@ -678,7 +679,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(argv[i], "--without")) exclude(argv[++i]);
     else {
       fprintf(stderr, "random: found '%s', expected --provider, --programs, --seed, --first, --operations, "
-                      "--arrival-order, --truncate or --without\n", argv[i]);
+                      "--arrival-order, --truncate, --undirected or --without\n", argv[i]);
       return UNUSABLE;
     }
   }
