@@ -15,8 +15,8 @@
 #      violation of the order of matching over the provider shm.
 #
 # Environment: PROGRAMS, random programs of each run (default 300); RUNS of each measurement (default 20); SEED; MPICC;
-# CONFORM_PROGRAMS (default 1000) and BUDGET (default 5m) for each number of ranks; MATCHBENCH, the command (default that
-# of this repository).
+# CONFORM_PROGRAMS (default 1000) and BUDGET (default 5m) for each number of ranks; MATCHBENCH, the command (default
+# that of this repository).
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
