@@ -117,6 +117,27 @@ def test_results_come_back_and_progress_is_told() -> None:
     assert told == [(1, 2)]
 
 
+def test_a_signal_is_deferred_and_then_raised() -> None:
+    """Also when another thread gets it, which does not block it."""
+    former = signal.getsignal(signal.SIGINT)
+    reached = []
+    opened = threading.Event()
+
+    def get() -> None:
+        opened.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    other = threading.Thread(target=get)
+    other.start()  # before the mask, which threads inherit
+    with pytest.raises(KeyboardInterrupt), interruptible.deferred():  # noqa: PT012
+        opened.set()
+        other.join()
+        reached.append("the end of the block")
+    assert reached == ["the end of the block"]
+    assert signal.getsignal(signal.SIGINT) is former
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 @pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_a_command_ends_while_its_native_work_goes_on(
     number: signal.Signals, said: str, tmp_path: Path

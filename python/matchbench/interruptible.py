@@ -9,9 +9,11 @@ by a signal is not delayed by the work: what was submitted and has not begun is 
 at its next report of progress, after the exception.
 """
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -21,6 +23,9 @@ Result = TypeVar("Result")
 
 
 _STEP_S = 0.05
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _StoppedError(Exception):
@@ -94,3 +99,29 @@ def run(work: Callable[[Progress], Result], progress: Progress | None = None) ->
     """
     with Threads(1) as threads:
         return result(threads.submit(work, progress))
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Defer signals until the block ends; processes that are started in it never get SIGINT.
+
+    They inherit the mask of SIGINT; to ignore it there would leave their start, an import, unprotected.
+    The mask does not defer the signal here: the system gives it to another thread, and Python raises its
+    exception in the main thread, where it would leave a process without the data that it starts with.
+    """
+    came: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            if callable(handler := signal.getsignal(number)):
+                former[number] = handler
+                signal.signal(number, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if came:
+            signal.raise_signal(came[0])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -95,7 +94,7 @@ def _draw(comparison: Comparison, directory: Path, jobs: int, progress: Progress
         saved: Iterator[None] = map(_save, plots, repeat(directory))
         if min(jobs, len(plots) // _WORTH_A_PROCESS) > 1:
             pool = stack.enter_context(_processes(min(jobs, len(plots) // _WORTH_A_PROCESS)))
-            with _without_interrupts():
+            with interruptible.deferred():
                 futures = [pool.submit(_save, plot, directory) for plot in plots]
             saved = map(interruptible.result, futures)
         for done, _ in enumerate(saved, start=1):
@@ -117,19 +116,6 @@ def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT for the processes that are started in the block; only this process handles Ctrl-C.
-
-    A new process inherits the mask. To ignore the signal there would leave its start, an import, unprotected.
-    """
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _switches(results: pl.DataFrame) -> list[dict[str, str]]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 import itertools
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol
 
+from matchbench import interruptible
 from matchbench._native import MatchbenchError, Network
 from matchbench.native_types import Report
 from matchbench.replay_config import ReplayConfig
@@ -202,7 +202,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(other,), daemon=True)
-        with _without_interrupts():
+        with interruptible.deferred():
             self.process.start()
         other.close()
 
@@ -250,13 +250,3 @@ def _trace(path: Path) -> Trace:
     trace = Trace.open(path)
     trace.check()
     return trace
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT for processes that are started in the block: only this one handles Ctrl-C."""
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
