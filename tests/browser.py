@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import PATIENCE_S
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
@@ -42,6 +44,7 @@ def launched() -> Iterator[Browser]:
 def open_page(browser: Browser, path: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open a page without network, and list its messages in the console and what it loads."""
     context = browser.new_context(offline=True, viewport=SIZE)
+    context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import matchbench as mb
 from tests.browser import launched
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 # Other tests run at the same time: the wall time of an example says nothing.
-settings.register_profile("shared processors", deadline=None)
+settings.register_profile("shared processors", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared processors")
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -7,7 +7,8 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,10 +17,31 @@ PATIENCE_S = 300
 """A command that does not do what is waited for in so many seconds has failed. No measure of speed."""
 
 _PAUSE_S = 0.02
+_GRACE_S = 20
 
 
-def wait_until(is_so: Callable[[], object], process: "subprocess.Popen[Any]") -> None:
-    """Wait until a condition holds while a process runs.
+@contextmanager
+def started(words: Sequence[str | Path], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
+    """Start a process, wait for its end, and end it when the block fails.
+
+    Parameters
+    ----------
+    words, options
+        As of `subprocess.Popen`.
+    """
+    with subprocess.Popen(words, **options) as process:
+        try:
+            yield process
+        except BaseException:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_GRACE_S)
+            process.kill()
+            raise
+
+
+def wait_until(is_so: Callable[[], object], process: "subprocess.Popen[Any] | None" = None) -> None:
+    """Wait until a condition holds, while a process runs if there is one.
 
     Raises
     ------
@@ -28,7 +50,7 @@ def wait_until(is_so: Callable[[], object], process: "subprocess.Popen[Any]") ->
     """
     end = time.monotonic() + PATIENCE_S
     while not is_so():
-        assert process.poll() is None, f"ended with {process.returncode}"
+        assert process is None or process.poll() is None, f"the process ended before: {process.args!r}"
         assert time.monotonic() < end, f"waited {PATIENCE_S} s"
         time.sleep(_PAUSE_S)
 

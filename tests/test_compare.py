@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import matchbench as mb
 from matchbench import columns, plots, report_charts, summary, tables
 from matchbench.selection import parse_assignments
-from tests.processes import PATIENCE_S, Terminal, children, wait_until
+from tests.processes import PATIENCE_S, Terminal, children, started, wait_until
 
 ROOT = Path(__file__).parents[1]
 ENGINES = ["ideal", "linear:qsnet2", "linear:bgp"]
@@ -312,7 +312,7 @@ def test_a_signal_ends_a_comparison_with_one_line_and_no_output(
     words = [sys.executable, "-m", "matchbench", "compare", "long", "-o", "r"]
     with (
         Terminal() as terminal,
-        subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal.end) as process,
+        started(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal.end) as process,
     ):
         terminal.passed_on()
         terminal.wait_for("[1-9]%")  # the replays are under way
@@ -355,7 +355,7 @@ def test_an_interrupt_of_the_plots_is_one_line(deep: mb.Trace, halo: mb.Trace, t
     # With fewer plots no other process would draw.
     third = mb.generate("halo3d", tmp_path / "third", ranks=8, settings={"iterations": 5}).path
     words = [sys.executable, "-m", "matchbench", "compare", *map(str, (deep.path, halo.path, third))]
-    with subprocess.Popen(
+    with started(
         [*words, "-e", "linear", "--plots", "-o", "r"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,

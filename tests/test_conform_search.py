@@ -6,7 +6,7 @@
 
 import itertools
 import json
-import time
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,26 @@ from matchbench.native_types import JudgedRun
 Kind = Literal["order", "defect", "null", "truncation", "stuck", "crashed"]
 Rule = Callable[[Sequence[str]], Kind | None]
 """From the traits of a program to its kind of failure."""
+
+
+class Clock:
+    """A clock that jobs move, in place of the one that budgets and limits are compared with."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        """Give the time in seconds."""
+        return self.now
+
+
+CLOCK = Clock()
+JOB_S = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("conform", "conform_shrink"):
+        monkeypatch.setattr(sys.modules[f"matchbench.mpi.{module}"], "time", CLOCK)
 
 
 class SimulatedRunner(Runner):
@@ -69,6 +89,7 @@ class SimulatedRunner(Runner):
         del deadline, progress
         others = others or self.patience.limit
         self.jobs += 1
+        CLOCK.now += JOB_S
         judged: JudgedRun = {
             "next": len(programs),
             "counts": {"programs": 0},
@@ -229,7 +250,7 @@ def test_an_interrupted_search_keeps_what_it_has() -> None:
 def test_a_job_that_the_budget_ends_is_no_crash() -> None:
     class LateRunner(SimulatedRunner):
         def run(self, *words: object, **options: object) -> Job:
-            time.sleep(1.1)
+            CLOCK.now += 1.1
             job = super().run(*words, **options)  # type: ignore[arg-type] # passed on
             job.judged["next"] = 1  # the other programs did not run
             return replace(job, is_out_of_time=True)
@@ -254,13 +275,13 @@ def test_an_interrupted_or_expired_shrinking_keeps_its_best_result() -> None:
 
     class SlowRunner(SimulatedRunner):
         def run(self, *words: object, **options: object) -> Job:
-            time.sleep(0.2)
+            CLOCK.now += 0.2
             return super().run(*words, **options)  # type: ignore[arg-type] # passed on
 
     expired = Shrinking(failure=failure)
-    began = time.monotonic()
+    began = CLOCK.now
     shrink(SlowRunner(rule), Plan(), expired, lambda _: None, seconds=1)
-    assert time.monotonic() - began < 2
+    assert CLOCK.now - began < 1.5
     assert expired.state == "time limit"
     assert expired.best is not None
 

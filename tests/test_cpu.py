@@ -19,7 +19,7 @@ import pytest
 
 from matchbench import _native, tables
 from matchbench.cli import main
-from tests.processes import PATIENCE_S, Terminal, processor_seconds, wait_until
+from tests.processes import PATIENCE_S, Terminal, processor_seconds, started, wait_until
 
 ELF = Path(__file__).parents[1] / "guest" / "elf"
 MD5 = ELF / "md5.rv64.elf"
@@ -166,7 +166,7 @@ def test_progress_is_shown_and_ctrl_c_ends_a_run_at_once(core: str, endless: str
     words = [sys.executable, "-m", "matchbench", "cpu", "run", endless, "--core", core]
     with (
         Terminal() as terminal,
-        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=terminal.end) as process,
+        started(words, stdout=subprocess.PIPE, stderr=terminal.end) as process,
     ):
         terminal.passed_on()
         terminal.wait_for(f"{core}: .*million")
@@ -179,7 +179,7 @@ def test_progress_is_shown_and_ctrl_c_ends_a_run_at_once(core: str, endless: str
 
 def test_ctrl_c_without_a_terminal_is_one_line(endless: str) -> None:
     words = [sys.executable, "-m", "matchbench", "cpu", "run", endless, "--core", "barrel"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         # More than the start of the command needs.
         wait_until(lambda: processor_seconds(process) > 3, process)
         process.send_signal(signal.SIGINT)

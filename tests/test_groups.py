@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 from tests import unchanged
+from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
-# Each test waits, so that both processes get work.
+# xdist gives each process a group before it runs the first.
 TESTS = """
-import os, pathlib, time, pytest
+import os, pathlib, pytest
 
 @pytest.mark.parametrize("number", range(4))
 def test_process(number):
-    time.sleep(0.1)
     pathlib.Path(f"{pathlib.Path(__file__).stem}-{number}.pid").write_text(str(os.getpid()))
 """
 
@@ -36,7 +36,7 @@ def test_a_file_is_one_group_and_files_are_spread(tmp_path: Path) -> None:
     # Without the record of `make test`, which needs a repository.
     variables = {name: value for name, value in os.environ.items() if name != "MATCHBENCH_PASSED"}
     done = subprocess.run(
-        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120, env=variables
+        words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=variables
     )
     assert done.returncode == 0, done.stdout
     one, two = ({pid.read_text() for pid in tmp_path.glob(f"test_{name}-*.pid")} for name in ("one", "two"))
@@ -72,7 +72,7 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
         return done.returncode, done.stdout
 

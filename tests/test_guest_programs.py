@@ -15,6 +15,7 @@ import pytest
 import matchbench as mb
 from matchbench.record import library
 from tests.conftest import Command
+from tests.processes import PATIENCE_S
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "guest" / "programs"
 RANKS = int(os.environ.get("MATCHBENCH_GUEST_RANKS", "4"))
@@ -23,8 +24,6 @@ KERNELS = ("cg", "mg", "ft", "sp", "bt")
 PATTERNS = {name: "left_out" if name == "RD" else "dropped" for name in ("PP", "XC", "BC", "RD", "GA", "AA")}
 # It gives up a processor that it waits on, so that 16 ranks on two processors take seconds.
 LAUNCHER = ("mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n")
-# Longest run, seconds; a hang is a failure and not a wait.
-PATIENCE_S = 120
 # Messages and bytes that a rank of the original sends on 16 ranks, least and most over the ranks, and the
 # collective calls of a rank (NPB 3.3, class S, recorded; guest/programs/README.md).
 ORIGINAL = {

@@ -82,7 +82,7 @@ def test_steps_end_when_no_header_is_left() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("no header is left") == 1

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,11 @@ from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
 from tests import mpi_fake
 from tests.conftest import Command, keys
+from tests.processes import PATIENCE_S, started, wait_until
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# Long enough for the start of a fake on a machine that does other work.
+HANG_S = "6"
 GRID = (0, *(1 << power for power in range(15)))
 
 # ---- lines -------------------------------------------------------------------------------------------------
@@ -181,7 +183,7 @@ def test_bad_input_is_one_line_and_status_2(
 
 
 def test_a_failed_build_or_start_quotes_its_output(fake: Path, matchbench: Command, tmp_path: Path) -> None:
-    bench = ("mpi", "bench", "--mpicc", fake / "mpicc", "--time-limit", "1", "-o", "o")
+    bench = ("mpi", "bench", "--mpicc", fake / "mpicc", "--time-limit", HANG_S, "-o", "o")
     done = matchbench(*bench, FAKE_MPI="root")
     assert done.returncode == 2
     assert done.stderr == (
@@ -278,7 +280,7 @@ def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Comm
 def test_a_depth_that_hangs_or_crashes_ends_only_its_series(
     fake: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
 ) -> None:
-    done = bench(matchbench, fake, "--quick", "--series", "preposted", "--time-limit", "1", FAKE_MPI=how)
+    done = bench(matchbench, fake, "--quick", "--series", "preposted", "--time-limit", HANG_S, FAKE_MPI=how)
     assert done.returncode == 1
     whole = read(tmp_path / "o")
     assert list(whole["remarks"]) == ["preposted/tags"]
@@ -419,24 +421,20 @@ def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command,
 
 def test_an_interrupted_measurement_leaves_no_rank_and_no_file(mpicc: str, tmp_path: Path) -> None:
     words = ["mpi", "bench", "--mpicc", mpicc, "--repetitions", "100000", "-o", "o"]
-    process = subprocess.Popen(
+    with started(
         [sys.executable, "-m", "matchbench", *words],
         cwd=tmp_path,
         env={**os.environ, **AS_ROOT},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    deadline = time.monotonic() + 60
-    while len(ranks_of(tmp_path)) < 2 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    assert len(ranks_of(tmp_path)) >= 2
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    ) as process:
+        wait_until(lambda: len(ranks_of(tmp_path)) >= 2, process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, said) == (130, "matchbench: interrupted\n")
-    while ranks_of(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert ranks_of(tmp_path) == []
+    # What is killed has a moment to end.
+    wait_until(lambda: ranks_of(tmp_path) == [])
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -24,6 +23,7 @@ from matchbench.record import library
 from matchbench.shortfalls import IN_STATS, sharing_line
 from matchbench.summary import remark_lines
 from tests.conftest import Command
+from tests.processes import PATIENCE_S, started, wait_until
 from tests.test_launchers import launcher
 
 ROOT = Path(__file__).parents[1]
@@ -325,7 +325,7 @@ def test_a_termination_signal_is_passed_on(recorder: Path, tmp_path: Path) -> No
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert process.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
     process.stdout.close()
     assert process.stderr is not None
     process.stderr.close()
@@ -341,6 +341,19 @@ int main(int argc, char **argv) {
         MPI_Sendrecv_replace(&value, 1, MPI_INT, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 """
+
+
+# Records after which the program is in its loop.
+ENOUGH = 100
+
+
+def written(file: Path) -> int:
+    """Count the records at the start of a file that grows: each has 64 bytes and a kind that is not 0."""
+    if not file.exists():
+        return 0
+    with file.open("rb") as opened:
+        kinds = opened.read(64 * (ENOUGH + 1))[64::64]
+    return len(kinds) if kinds.find(0) < 0 else kinds.find(0)
 
 
 @pytest.mark.parametrize("mpi", LAUNCHERS)
@@ -364,15 +377,13 @@ def test_after_an_interrupt_the_summary_and_the_trace_agree(recorder: Path, tmp_
         "./flood",
     ]
     environment = os.environ | AS_ROOT
-    with subprocess.Popen(
+    with started(
         words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        until = time.monotonic() + 30
-        while len(list(tmp_path.glob("t/rank-*.mbt"))) < 2 and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(0.3)
+        files = [tmp_path / "t" / f"rank-{rank:05}.mbt" for rank in range(2)]
+        wait_until(lambda: all(written(file) >= ENOUGH for file in files), process)
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=PATIENCE_S)[1]
     assert process.returncode != 0
     trace = mb.Trace.open(tmp_path / "t")
     trace.check()

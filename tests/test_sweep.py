@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from matchbench.sweep.run import Run, Status
 from matchbench.sweep.space import Axis, Design
 from matchbench.sweep.study import Study, read_study
 from matchbench.sweep.workers import LocalWorkers, Task, replay
+from tests.processes import started, wait_until
 
 VALUES = ("4", "16", "32", "128")
 FILES = ("variants.csv", "points.csv", "parameters.csv", "sweep.json", "study.toml", "report.html")
@@ -191,11 +191,10 @@ def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(
     command = [sys.executable, "-m", "matchbench", *map(str, words)]
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / "kept"
-    with subprocess.Popen(
-        [*command, "-o", "a", "--cache", kept], stderr=subprocess.PIPE, text=True
-    ) as process:
-        while sum(path.is_file() for path in kept.rglob("[0-9a-f]*")) < 3 and process.poll() is None:
-            time.sleep(0.01)
+    # With a lower priority, so that it is not done before the signal comes.
+    slowly = ["nice", "-n", "5", *command, "-o", "a", "--cache", str(kept)]
+    with started(slowly, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: sum(path.is_file() for path in kept.rglob("[0-9a-f]*")) >= 3, process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()

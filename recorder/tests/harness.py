@@ -21,7 +21,7 @@ from decode import OPERATIONS, Rank, Record, read_trace, runs
 HERE = Path(__file__).parent
 LIBRARY = HERE.parent / "build" / "libmbrecord.so"
 RUN_ID = "0123456789abcdef"
-SECONDS = 120
+SECONDS = 300
 """Most that a program may take."""
 
 Build = Callable[[str], Path]

@@ -40,11 +40,11 @@ def record_abort(mpi: Mpi, trace: Path, program: list[str]) -> subprocess.Comple
     """
     for _ in range(3):
         try:
-            return mpi.record(trace, 2, program, check=False, seconds=30)
+            return mpi.record(trace, 2, program, check=False, seconds=60)
         except subprocess.TimeoutExpired:
             for file in trace.iterdir():
                 file.unlink()
-    pytest.fail("the launcher did not end in three runs of 30 s")
+    pytest.fail("the launcher did not end in three runs of 60 s")
 
 
 def test_an_abort_is_recorded_and_the_rest_is_readable(mpi: Mpi, build: Build, trace: Path) -> None:
