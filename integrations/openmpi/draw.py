@@ -2,7 +2,6 @@
 """The figures of the page, from the results of `measure.py`."""
 
 import json
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,13 +60,15 @@ def draw(result: Path, folder: Path, figures: Path) -> None:
     for series, title in ONE_RANK.items():
         mine = [cell for cell in cells if cell.where == "self" and cell.series == series]
         lines = {
-            "plain": [(cell.depth, statistics.median(cell.plain)) for cell in mine],
-            "mbmatch": [(cell.depth, statistics.median(cell.mbmatch)) for cell in mine],
+            "plain": [(cell.depth, min(cell.plain)) for cell in mine],
+            "mbmatch": [(cell.depth, min(cell.mbmatch)) for cell in mine],
         }
         panels.append((title, lines))
     label = whole["mpi"]
     save(
-        _figure(f"{label}, one rank that sends to itself: time of a message", panels, label), figures, "self"
+        _figure(f"{label}, one rank that sends to itself: least time of a message", panels, label),
+        figures,
+        "self",
     )
     name = label.removeprefix("Open MPI ")
     documents = {
@@ -78,6 +79,7 @@ def draw(result: Path, folder: Path, figures: Path) -> None:
         (title, {kind: _points(whole, kind_of, pattern) for kind, whole in documents.items()})
         for kind_of, pattern, title in TWO_RANKS
     ]
+    panels = [(title, lines) for title, lines in panels if all(lines.values())]
     save(_figure(f"{label}, two ranks, shared memory: mpi bench", panels, label), figures, "sm")
 
 
@@ -90,11 +92,14 @@ def _figure(
     title: str, panels: Sequence[tuple[str, dict[str, list[tuple[int, float]]]]], label: str
 ) -> Figure:
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(12.5, 9.5))
-        axes = figure.subplots(3, 3, sharex=True).ravel()
-        for ax, (name, lines) in zip(axes, panels, strict=True):
+        down = -(-len(panels) // 3)
+        figure = Figure(figsize=(12.5, 2.9 * down + 0.8))
+        axes = figure.subplots(down, 3, sharex=True, squeeze=False).ravel()
+        for ax, (name, lines) in zip(axes, panels, strict=False):
             _panel(ax, name, lines)
-        for ax in axes[6:]:
+        for ax in axes[len(panels) :]:
+            ax.remove()
+        for ax in axes[max(0, len(panels) - 3) : len(panels)]:
             ax.set_xlabel("entries in the queue")
         handles = [
             Line2D([], [], color=COLOURS[kind], marker=MARKERS[kind], markersize=4) for kind in COLOURS
