@@ -14,6 +14,9 @@ use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, ReplayEngi
 const DEPTH: u64 = 16;
 const OPERATIONS: u64 = 20_000;
 
+type Make = fn(&EngineChoice) -> Box<dyn ReplayEngine>;
+type Run = fn(&mut dyn ReplayEngine, &[Op]) -> Picos;
+
 fn operations() -> Vec<Op> {
     let envelope = |tag| Envelope { bits: tag, initiator: Initiator(1) };
     (0..OPERATIONS)
@@ -56,13 +59,11 @@ fn bench(criterion: &mut Criterion) {
     let ops = operations();
     let mut group = criterion.benchmark_group("boundary");
     group.throughput(Throughput::Elements(OPERATIONS));
-    type Make = fn(&EngineChoice) -> Box<dyn ReplayEngine>;
     let built: Make = |choice| choice.build().expect("the parameters are those of a preset");
     let bare: Make = |choice| match &choice.own {
         Some(own) => own.build_unchecked(&choice.parameters).expect("the parameters are those of a preset"),
         None => choice.build().expect("the parameters are those of a preset"),
     };
-    type Run = fn(&mut dyn ReplayEngine, &[Op]) -> Picos;
     let ways: [(&str, &EngineChoice, Make, Run); 6] = [
         ("offer/built_in", &inside, built, by_events),
         ("offer/library", &outside, bare, by_events),
