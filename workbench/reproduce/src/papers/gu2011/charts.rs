@@ -2,7 +2,8 @@
 //! Figure 10 in four panels, messages of 1 MB, and the migratory rule.
 //!
 //! The paper draws reductions. Ours can be negative, and a rise from almost nothing is no useful percentage, so that
-//! times and L1 misses are drawn as what is left, and misses of the L2 as shares of all that unmodified MPI has.
+//! times and L1 misses are drawn as what is left, and misses of the L2 as shares of the private and global ones that
+//! unmodified MPI has.
 
 use super::model::{KERNELS, LARGE, Model, PATTERNS, Quantity};
 use super::runs::{Benchmark, Chip, Transport};
@@ -14,7 +15,7 @@ use Transport::{Base, OptCache, OptCopy, Shm};
 
 const BENCHMARK: &str = "benchmark";
 const LEFT: &str = "unmodified MPI = 100 %";
-const SHARE: &str = "per cent of private and global misses of unmodified MPI";
+const SHARE: &str = "% of the L2 misses of unmodified MPI";
 
 /// A value of a benchmark.
 type Measure<'a> = &'a dyn Fn(Benchmark) -> Result<f64, MeasureError>;

@@ -3,14 +3,13 @@
 
 pub(super) const NPB_TIME: &str = "Messages of these kernels are short at class S on 16 cores, and a device takes longer for a short one than two \
      copies by cores: accesses of ports of 20 cycles, two translations, and send lines that come back from memory. With \
-     lines that stay in caches the time is lower. Varied was the migratory rule; not varied were the cost of a port and \
-     the path of the MPI library, which is shorter than that of MPICH 2.";
+     lines that stay in caches the time is lower. Not varied were the cost of a port and the path of the MPI library.";
 pub(super) const NPB_L1: &str = "Most L1 misses of these kernels are those of their computation, which every transport has; our \
      kernels were written anew, and samples of them were run.";
 pub(super) const IMB_L1: &str = "Sums of RD are computed by cores on every transport, and ranks that wait poll the queues of 15 others, whose first \
      lines share four sets of the L1. PP and XC, which were run without ranks that wait, save all but 1 % of their misses.";
 pub(super) const IMB_PRIVATE: &str = "Of BC's 48 % are saved, two points short of most: devices fetch from the parent's \
-     cache what ranks fetched from the shared buffer. Requests of cores alone are saved everywhere, also for AA and RD.";
+     cache what ranks fetched from the shared buffer. Requests of cores alone are saved completely, also for RD; AA was not run.";
 pub(super) const L1_SAME: &str = "The difference is that of ranks that wait: they poll the queues of 15 others, whose first lines share four sets of \
      the L1, and they wait longer with BASEMOPED. PP and XC, without such ranks, differ by less than 1 point.";
 pub(super) const LARGE_TIME: &str = "The copy needs both lines, and ours waits for memory less with OPTCACHE. Bandwidth of memory is assumed (four ports, 8 \
