@@ -33,7 +33,7 @@ fn edited(old: &str, new: &str) -> String {
 #[test]
 fn every_study_of_the_project_can_be_read() {
     let studies: Vec<_> = REGISTRY.0.iter().filter_map(|paper| paper.study()).collect();
-    assert_eq!(studies.len(), 4);
+    assert_eq!(studies.len(), 5);
     for file in studies {
         assert_eq!(file.read().map_err(|error| error.to_string()).err(), None);
     }
