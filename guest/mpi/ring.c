@@ -11,7 +11,7 @@ static struct mb_slot *slot(int from, int to, unsigned position)
     return &rings[((size_t)from * (size_t)mb.size + (size_t)to) * MB_RING_PACKETS + position];
 }
 
-// A queue is not page aligned; each of its pages has a byte at one of these distances from its begin, or is that of its end.
+// A queue is not page aligned: each of its pages has a byte at a multiple of PAGE from its begin, or its last byte.
 enum { PAGE = 4096, RING_BYTES = MB_RING_PACKETS * (int)sizeof(struct mb_slot) };
 
 // Maps the pages of the queues of this process, which the first messages would do otherwise.

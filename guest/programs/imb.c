@@ -235,8 +235,8 @@ static void iterate_checked(const struct pattern *pattern, struct run *run, int 
     }
 }
 
-/* Writes a byte of each line of the buffer to send, so that the sender's caches have them as after filling it. Caches are
- * empty when execution with time begins, and nothing else touches this buffer. */
+/* Writes a byte of each line of the buffer to send, so that the sender's caches have them as after filling it. Caches
+ * are empty when execution with time begins, and nothing else touches this buffer. */
 static void touch(const struct run *run)
 {
     volatile unsigned char *out = run->out;

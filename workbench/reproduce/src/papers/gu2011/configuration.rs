@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the paper states of its system and its device: inputs of the model, read back from its structures where they are
-//! numbers. Nothing here has a verdict.
+//! What the paper states of its system and its device: inputs of the model, read back from its structures where they
+//! are numbers. Nothing here has a verdict.
 
 use mb_moped::MopedParameters;
 use mb_moped::contract::Process;
