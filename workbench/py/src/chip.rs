@@ -95,8 +95,9 @@ fn apply(settings: &[(String, String)], timing: &mut TimingParameters) -> PyResu
 }
 
 /// Runs a program. `settings` are parameters of the chip that differ, by name. `design` is that of MOPED; without it,
-/// programs have no ports. `progress` is called with the time, the instructions so far and whether the machine has time. Returns how the run ended, what the kernel said, where
-/// processes wait, counts, and the regions with time. An interrupt by the user ends the run like a limit.
+/// programs have no ports. `progress` is called with the time, the instructions so far and whether the machine has
+/// time. Returns how the run ended, what the kernel said, where processes wait, counts, and the regions with time. An
+/// interrupt by the user ends the run like a limit.
 #[pyfunction]
 #[pyo3(signature = (file, *, arguments, environment, ranks, cores, memory, frequency, patience, limit=None, design=None, descriptors=None, mode="functional", core="ooo", migratory=true, settings=Vec::new(), timeline=false, kanata=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one for each option of the command")]
