@@ -91,13 +91,14 @@ impl FunctionalHarts {
             let mut registers = [0; 64];
             registers[10] = number.into();
             registers[11] = harts.into();
+            let decoded = vec![Decoded::none(); DECODED].try_into();
             Hart {
                 pc: entry,
                 registers,
                 float_status: FloatStatus::default(),
                 instructions: 0,
                 reservation: None,
-                decoded: Box::new([Decoded::none(); DECODED]),
+                decoded: decoded.unwrap_or_else(|_| unreachable!("a vector of this length")),
             }
         };
         Self {
