@@ -244,7 +244,7 @@ def words(run: Run, program: Path, counts: Path) -> list[str]:
         *(() if run.migratory == "yes" else ("--no-migratory",)),
         *(word for setting in run.settings.split() for word in ("--set", setting)),
         *(word for variable in environment for word in ("--env", variable)),
-        str(program),
+        program.name,
         *(("--", *run.arguments.split()) if run.arguments else ()),
     ]
 
@@ -261,7 +261,8 @@ def execute(run: Run, program: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts.json"
         command = [sys.executable, "-m", "matchbench", *words(run, program, counts)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # A program has its name on its stack: a path would make counts depend on the folder.
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=program.parent)
         if done.returncode != 0 or not any(word in done.stdout for word in (" verified ", " sampled ")):
             sys.exit(f"{run}: status {done.returncode}\n{' '.join(command)}\n{done.stdout}{done.stderr}")
         found = json.loads(counts.read_text())
