@@ -305,7 +305,7 @@ def test_every_result_of_gu2011_has_a_verdict_or_names_the_run_that_is_missing(t
     for panel in ("time", "l1", "private", "global"):
         assert (tmp_path / "out" / "plots" / f"gu2011-figure10-{panel}.png").stat().st_size > 10_000
         series = found.charts.filter(chart=f"gu2011-figure10-{panel}")["series"].unique(maintain_order=True)
-        assert series.to_list() == ["BASEMOPED", "OPTCOPY", "OPTCACHE"]
+        assert series.to_list()[:3] == ["BASEMOPED", "OPTCOPY", "OPTCACHE"]
 
 
 def test_nothing_of_crowley2000_differs_without_an_explanation() -> None:
