@@ -9,9 +9,9 @@
  * Threads: one thread at a time may use a matcher, and a probe is a use. Threads that share a matcher need a lock,
  * which they hold during the call and need not hold between calls, except between the two halves of a post or an
  * arrival. A matcher is tied to no thread: it may be created, used and destroyed by different ones. Different matchers
- * share no state, and mbmatch_version and mbmatch_strerror may be called at any time. No function waits, blocks or takes
- * a lock, unless the caller's allocator does. A callback runs in the calling thread and must not use the matcher. No
- * function may be called from a signal handler that may have interrupted another one on the same matcher.
+ * share no state, and mbmatch_version and mbmatch_strerror may be called at any time. No function waits, blocks or
+ * takes a lock, unless the caller's allocator does. A callback runs in the calling thread and must not use the matcher.
+ * No function may be called from a signal handler that may have interrupted another one on the same matcher.
  *
  * Memory: an empty matcher takes less than 256 bytes until its first entry. Entries are kept in pools that grow in
  * steps and are freed by mbmatch_shrink or mbmatch_destroy. After mbmatch_reserve no call allocates until a queue holds
