@@ -107,6 +107,7 @@ static void settle(struct context *context) {
  * holds the lock of the receive context may be waiting for. The work is therefore left to the next operation. */
 static void addresses_have_changed(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *)) {
   struct context *context = context_of(srx);
+  if (!context->tells_sources) return;
   pthread_mutex_lock(&context->resolvers_mutex);
   int i = 0;
   while (i < context->resolver_count && context->resolvers[i].srx != srx) i++;
@@ -122,7 +123,7 @@ static void addresses_have_changed(struct fid_peer_srx *srx, fi_addr_t (*get_add
 
 /* The source of a message that arrives may have become known since its provider looked it up. */
 static void look_up_again(struct context *context, struct fi_peer_rx_entry *peer_entry) {
-  if (peer_entry->addr != FI_ADDR_UNSPEC) return;
+  if (peer_entry->addr != FI_ADDR_UNSPEC || !context->tells_sources) return;
   peer_entry->addr = current_source(context, peer_entry);
   if (peer_entry->addr == FI_ADDR_UNSPEC) context->unknown = true;
 }

@@ -61,6 +61,7 @@ struct context {
   struct ofi_dyn_arr sources;     /* struct source, by address */
   struct dlist_entry claimed;
   uint64_t age;                   /* of the next untagged entry */
+  bool tells_sources;             /* without FI_SOURCE and FI_DIRECTED_RECV, RxM does not know them */
   bool unknown;                   /* a message whose source was unknown may be waiting */
   bool changed;                   /* addresses were inserted since the last operation; atomic */
   pthread_mutex_t resolvers_mutex;

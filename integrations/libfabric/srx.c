@@ -458,6 +458,8 @@ int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_l
   ofi_array_init(&context->sources, sizeof(struct source), init_source);
   pthread_mutex_init(&context->resolvers_mutex, NULL);
 
+  context->tells_sources = domain->info_domain_caps & (FI_SOURCE | FI_DIRECTED_RECV);
+
   struct util_srx_ctx *base = &context->base;
   base->min_multi_recv_size = default_min_multi_recv;
   base->iov_limit = iov_limit;
