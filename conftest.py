@@ -35,6 +35,7 @@ WITHOUT_ENGINES = (
     "tests/test_guest_mpi.py",
     "tests/test_guest_programs.py",
     "tests/test_launchers.py",
+    "tests/test_libfabric.py",
     "tests/test_mbmatch_c.py",
     "tests/test_mpi_bench.py",
     "tests/test_mpi_conform.py",
