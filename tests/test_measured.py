@@ -83,7 +83,7 @@ def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison)
     models, native = figures["deep.slowdown"].axes
     assert [bar.get_linestyle() for bar in models.patches] == ["-", "-"]
     assert [bar.get_linestyle() for bar in native.patches] == ["--"] * count
-    assert native.get_title("left") == "measured on this host, not ranked"
+    assert native.get_title("left") == "measured, not ranked"
     lines = {line.get_label(): line.get_linestyle() for line in figures["deep.latency"].axes[0].get_lines()}
     assert (lines["linear:software"], lines["host_native:list"]) == ("-", "--")
 

@@ -49,7 +49,7 @@ def test_measured_bars_are_apart_and_on_the_same_axis(comparison: mb.Comparison)
     ranked, apart = selected[0].spec["vconcat"]
     assert "linear:bgp" not in ranked["data"]["values"]
     assert "linear:bgp" in apart["data"]["values"]
-    assert apart["title"]["text"] == "measured on this host, not ranked"
+    assert apart["title"]["text"] == "measured, not ranked"
     assert ranked["encoding"]["x"]["scale"] == apart["encoding"]["x"]["scale"]
 
 

@@ -130,8 +130,10 @@ RESULTS = {
     ),
     "version": Column(_STR, "", "version of matchbench"),
     "revision": Column(_STR, "", "git revision of matchbench"),
-    "host": Column(_STR, "", "measured rows: name of the processor on which the times were measured"),
-    "repetitions": Column(_I64, "", "measured rows: number of repetitions; times are their medians"),
+    "host": Column(_STR, "", "rows measured on this host: name of its processor"),
+    "repetitions": Column(
+        _I64, "", "rows measured on this host: number of repetitions; times are their medians"
+    ),
     "operation_ns": Column(
         _F64, "ns", "measured rows: mean time of an operation, from the medians of 64 operations each"
     ),

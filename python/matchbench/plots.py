@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Plots of a comparison. Each function draws data on given axes; it opens no file and no window.
 
-The line style shows the kind of a time: solid is simulated, dotted a bound, dashed measured on this host.
+The line style shows the kind of a time: solid is simulated, dotted a bound, dashed measured.
 An engine preset has the same colour in every plot of a comparison.
 With too many presets for one legend, each engine has a panel and a hue, and each of its presets a shade.
 """
@@ -307,7 +307,7 @@ def _slowdowns(plot: Plot) -> Figure:
     for ax, part in zip(axes, parts, strict=True):
         slowdown(ax, part, colour=plot.colour)
         if part["timing"][0] == "measured":
-            ax.set_title("measured on this host, not ranked", loc="left", fontsize=10)
+            ax.set_title("measured, not ranked", loc="left", fontsize=10)
     _kinds(figure, results["timing"].to_list())
     figure.suptitle(f"{plot.trace}: application slowdown")
     return figure

@@ -259,7 +259,7 @@ def _slowdown(results: pl.DataFrame) -> Spec:
     measured = rows.filter(timing="measured")
     parts: list[tuple[pl.DataFrame, str | None]] = [
         (rows.filter(pl.col("timing") != "measured"), None),
-        (measured, "measured on this host, not ranked"),
+        (measured, "measured, not ranked"),
     ]
     return {
         **switches(rows["label"].to_list(), margin=250),

@@ -195,7 +195,23 @@ def _remarks(engine: Engine, report: Report) -> list[str]:
     broken = [] if order is None else [f"breaks MPI's order, {order}; no MPI library could run on it"]
     if engine.origin is not None and engine.origin["kind"] == "python":
         broken.append("its times are computed by a class in Python: slow, and for quick ideas only")
-    return [*broken, *_waiting(report), *_full(report), *disturbed(report["measured"]), *report["notes"]]
+    return [
+        *broken,
+        *_stored(engine, report),
+        *_waiting(report),
+        *_full(report),
+        *disturbed(report["measured"]),
+        *report["notes"],
+    ]
+
+
+def _stored(engine: Engine, report: Report) -> list[str]:
+    """Say where the times of a measured engine are from that was not measured for this replay."""
+    # An engine of the user's has parameters of its own.
+    if engine.timing != "measured" or report["measured"] is not None or engine.origin is not None:
+        return []
+    source = next(each["detail"] for each in engine.parameters() if each["name"] == "operation")
+    return [f"times measured before: {source}"]
 
 
 def _full(report: Report) -> list[str]:

@@ -86,6 +86,7 @@ LEGEND = (
 
 MEASURED_LEGEND = (
     "operation: mean time of an operation on this host, median and quartiles of the repetitions; "
+    "none in a row of stored times; "
     "same order: share of operations that the replay executed in the measured order; "
     "application and the columns after it: a replay with these times."
 )
@@ -149,10 +150,19 @@ def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
             trace=str(name),
             title=title,
             rows=[_cells(row) for row in rows.iter_rows(named=True) if row["timing"] != "measured"],
-            measured_title=f"measured on this host ({taken[0]['host']}), not ranked" if taken else "",
+            measured_title=_measured_title(taken),
             measured=[_measured_cells(row) for row in taken],
             note=_note(first),
         )
+
+
+def _measured_title(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say where the rows were measured; those without a host have stored times."""
+    hosts = [row["host"] for row in rows if row["host"] is not None]
+    where = [f"measured on this host ({hosts[0]})"] if hosts else []
+    if len(hosts) < len(rows):
+        where.append("measured before, as the remarks say")
+    return f"{'; '.join(where)}, not ranked" if where else ""
 
 
 def _note(row: Mapping[str, Any]) -> str:
@@ -221,12 +231,13 @@ def _marked(events: int) -> str:
 
 
 def _measured_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    here = row["host"] is not None
     return (
         f"{row['engine']}:{row['preset']}",
         row["timing"],
         tables.time(row["operation_ns"]),
-        f"{tables.time(row['operation_low_ns'])} to {tables.time(row['operation_high_ns'])}",
-        tables.count(row["repetitions"]),
+        f"{tables.time(row['operation_low_ns'])} to {tables.time(row['operation_high_ns'])}" if here else "-",
+        tables.count(row["repetitions"]) if here else "-",
         tables.share(row["same_order"]),
         tables.time(row["time_ns"]) if row["finished"] else "not finished",
         "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
