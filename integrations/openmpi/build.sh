@@ -120,9 +120,9 @@ component() {
 wrapped() {
   local command first
   mkdir -p "$output/$1/bin"
-  for command in mpicc mpirun mpiexec; do
+  for command in mpicc mpicxx mpirun mpiexec; do
     first=
-    if [ "$1" != plain ] && [ $command != mpicc ]; then
+    if [ "$1" != plain ] && [[ $command == mpirun || $command == mpiexec ]]; then
       first="-x OMPI_MCA_mca_base_component_path=$output/$1/lib:$tree/plain/lib/openmpi"
     fi
     printf '#!/bin/sh\nexec %s %s "$@"\n' "$tree/plain/bin/$command" "$first" >"$output/$1/bin/$command"
