@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,10 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record results in the process that controls the others."""
+    """Record results in the process that controls the others; tests may interrupt what they start."""
+    # A shell starts background jobs with SIGINT ignored, which every process of a test would inherit.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     record = os.environ.get(unchanged.RECORD)
     if record is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(record)), "recorder of passed tests")
