@@ -72,8 +72,8 @@ def members(text: str, name: str) -> set[str] | None:
     for declaration in body.split(";"):
         pointer = re.search(r"\(\*\s*(\w+)\)\s*\(", declaration)
         plain = re.search(r"\w+[\s*]+(\w+)\s*(?:\[[^]]*\]\s*)?$", declaration.strip())
-        if pointer or plain:
-            found.add((pointer or plain).group(1))  # type: ignore[union-attr]
+        if declared := pointer or plain:
+            found.add(declared.group(1))
     return found
 
 
