@@ -119,7 +119,7 @@ def test_costs_are_compared_by_area_only_if_all_have_one_of_the_same_unit() -> N
 
 
 def test_every_engine_has_entries_or_searches_memory_of_a_processor() -> None:
-    processors = {"host_native", "ideal", "linear", "list_mt", "list_ooo", "netproc"}
+    processors = {"host_native", "ideal", "linear", "list_mt", "list_ooo", "measured", "netproc"}
     engines = {card["name"] for card in mb.engines()}
     # A new engine is added to hardware.toml, or here.
     assert engines_with_entries() | processors == engines
