@@ -76,7 +76,8 @@ def test_a_table_sorts_and_filters_and_a_chart_has_its_data(page: Page) -> None:
     assert 0 < shown < every
     assert page.get_by_role("status").inner_text() == f"{shown} of {every} rows"
     page.get_by_text("Data of this chart as a table").first.click()
-    assert page.locator("details.data table tbody tr").count() > 1
+    # The table is made when the browser reports that the element is open.
+    page.locator("details.data table tbody tr").nth(1).wait_for()
 
 
 @pytest.mark.parametrize("width", [390, 1100])
