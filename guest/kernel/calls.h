@@ -58,7 +58,7 @@ static inline long mb_size(void)
 }
 
 // The segment is full of zeros and has the same address in all processes of the program. The first
-// call of any of them decides its size, at most 1 GiB; a later one may ask for the same or less.
+// call of any of them decides its size, at most 8 GiB; a later one may ask for the same or less.
 // Pages exist from their first access on; that a page appears is visible to all processes at once.
 static inline void *mb_shared(uint64_t bytes)
 {

@@ -24,7 +24,7 @@
 #define STACK_BYTES (8u << 20)
 #define MAP_TOP 0x3000000000u // private mappings grow down from here
 #define SHARED_BASE 0x3100000000u
-#define SHARED_LIMIT (1u << 30)
+#define SHARED_LIMIT ((uint64_t)SHARED_GIB << 30)
 #define PORTS_BASE 0x3000000000u
 
 enum {
@@ -33,6 +33,7 @@ enum {
     MOST_FILES = 64,
     PAGE_CACHE = 64, // pages that a hart keeps
     PAGE_BATCH = 32, // pages that a hart takes from or gives to all harts at once
+    SHARED_GIB = 8,  // of a shared segment: 264 KB for each pair of 180 ranks
 };
 
 // Error numbers of Linux.
@@ -111,7 +112,7 @@ struct program {
     const struct handover_program *handover;
     struct process *process[AGENTS_PER_PROGRAM];
     uint64_t shared_bytes; // 0: no segment yet
-    uint64_t **shared;     // 512 tables of 512 physical pages; 0: no page yet
+    uint64_t **shared[SHARED_GIB]; // each: 512 tables of 512 physical pages; 0: none yet
     uint64_t unknown[8];   // bit n: a rank made the unknown system call n, and a message said so
 };
 

@@ -220,10 +220,14 @@ static uint64_t shared_page(struct hart *hart, struct program *program, uint64_t
 {
     uint64_t page = 0;
     lock(&program->lock);
-    uint64_t **table = &program->shared[index / ENTRIES];
-    if (!*table && (page = page_take(hart)))
+    uint64_t ***tables = &program->shared[index / ENTRIES / ENTRIES];
+    if (!*tables && (page = page_take(hart)))
+        *tables = at(page);
+    uint64_t **table = *tables ? &(*tables)[index / ENTRIES % ENTRIES] : NULL;
+    if (table && !*table && (page = page_take(hart)))
         *table = at(page);
-    if (*table) {
+    page = 0;
+    if (table && *table) {
         page = (*table)[index % ENTRIES];
         if (!page)
             page = (*table)[index % ENTRIES] = page_take(hart);

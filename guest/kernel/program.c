@@ -209,10 +209,6 @@ void programs_start(struct hart *hart)
             print(hart, "kernel: program %u: %s\n", (unsigned long)i, wrong);
             panic(hart, "cannot load a program");
         }
-        uint64_t page = page_take(hart);
-        if (!page)
-            panic(hart, "no memory for programs");
-        program->shared = at(page);
         for (uint32_t rank = 0; rank < program->ranks; rank++)
             start_process(hart, program, rank, pid++);
     }

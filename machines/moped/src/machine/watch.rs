@@ -18,8 +18,8 @@ use super::Machine;
 const SAMPLES: u64 = 4;
 const PAGE: u64 = sv39::PAGE_BYTES;
 const PAGE_LENGTH: usize = 4096;
-/// Entry of the root table for the shared segment (`SHARED_BASE` of guest/kernel/kernel.h: `0x31_0000_0000`).
-const SHARED_ENTRY: u64 = 0x31_0000_0000 >> 30;
+/// Entries of the root table for the shared segment (`SHARED_BASE` and `SHARED_GIB` of guest/kernel/kernel.h).
+const SHARED_ENTRIES: std::ops::Range<u64> = 0x31_0000_0000 >> 30..(0x31_0000_0000 >> 30) + 8;
 const ENTRIES: u64 = 512;
 /// Words of the stack in which a return address into a call of MPI is looked for.
 const STACK_WORDS: u64 = 2048;
@@ -124,9 +124,10 @@ fn shared<F: Files>(machine: &Machine<F>) -> u64 {
     let mut pages = BTreeSet::new();
     for hart in 0..machine.harts() {
         let Some(root) = machine.state(hart).supervisor.root() else { continue };
-        let Some(middle) = target(machine, root * PAGE + SHARED_ENTRY * 8) else { continue };
-        for table in (0..ENTRIES).filter_map(|index| target(machine, middle + index * 8)) {
-            pages.extend((0..ENTRIES).filter_map(|index| target(machine, table + index * 8)));
+        for middle in SHARED_ENTRIES.filter_map(|entry| target(machine, root * PAGE + entry * 8)) {
+            for table in (0..ENTRIES).filter_map(|index| target(machine, middle + index * 8)) {
+                pages.extend((0..ENTRIES).filter_map(|index| target(machine, table + index * 8)));
+            }
         }
     }
     // FNV-1a over words (Fowler, Noll, Vo).

@@ -89,6 +89,27 @@ fn a_kernel_of_nas_verifies_its_answer() {
     }
 }
 
+/// Each rank receives from its neighbour and from rank 0.
+const RING: &str = "#include <mpi.h>\n\
+    int main(int argc, char **argv)\n\
+    { int rank, size, from = -1, all = -1; MPI_Init(&argc, &argv);\n\
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &from, 1, MPI_INT, (rank + size - 1) % size, 0,\n\
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+    if (rank == 0) all = 4711;\n\
+    MPI_Bcast(&all, 1, MPI_INT, 0, MPI_COMM_WORLD); MPI_Finalize();\n\
+    return size != 64 || from != (rank + size - 1) % size || all != 4711; }\n";
+
+/// The buffers of all pairs of 64 processes are more than a GiB of addresses.
+#[test]
+fn sixty_four_processes_have_a_node_each() {
+    let Some(file) = compile("ring", &[&written("ring", RING)]) else { return };
+    for transport in TRANSPORTS {
+        let (end, machine) = run(&large(64, 64), &[program(&file, 64, &["ring"], &[transport])]);
+        assert_eq!(end, End::Exited(0), "{transport}: {}", output(&machine));
+    }
+}
+
 /// The path of a program with this source.
 pub(crate) fn written(name: &str, source: &str) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine_{name}.c"));
