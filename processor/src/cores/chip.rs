@@ -69,6 +69,7 @@
 //! Simultaneous Multithreading Processor* (ISCA 1996); Crowley et al. (`crowley2000`), section 3.3.
 
 mod access;
+mod across;
 mod code;
 mod commit;
 mod config;

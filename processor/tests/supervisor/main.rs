@@ -2,6 +2,7 @@
 //! Supervisor mode of RV64: registers, traps, interrupts, address translation, and harts without
 //! timing that execute them.
 
+mod across;
 mod assembler;
 mod chips;
 mod harts;

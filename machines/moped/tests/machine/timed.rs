@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The machine with time: the same results as without, and what is measured.
 
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+
 use mb_guest::kernel::MemoryFiles;
 use mb_moped::machine::{CoreKind, End, Machine, MachineParameters, Mode, Region, TimingParameters};
 
@@ -73,6 +78,30 @@ fn a_program_of_mpi_verifies_with_time() {
 fn accounts_for_every_cycle(region: &Region, what: &str) {
     let sum: u64 = region.processes().iter().flatten().chain(&region.unused()).sum();
     assert_eq!(sum, region.cycles() * region.end.cores.len() as u64, "{what}");
+}
+
+/// Pages appear at the first access to one of them, also in the middle of an access.
+#[test]
+fn accesses_across_pages_are_those_of_the_emulator() {
+    let Some(file) = compile("across", &["mpi/tests/across.c"]) else { return };
+    let mut outputs = BTreeSet::new();
+    for (kind, mode) in [
+        (CoreKind::OutOfOrder, Mode::Functional),
+        (CoreKind::OutOfOrder, Mode::Timing),
+        (CoreKind::InOrder, Mode::Timing),
+    ] {
+        let parameters = MachineParameters { memory: 64 << 20, ..timed(1, kind, "base", mode) };
+        let (end, machine) = run(&parameters, &[program(&file, 1, &["across"], &[])]);
+        assert_eq!(end, End::Exited(0), "{kind:?} {mode:?}: {}", output(&machine));
+        outputs.insert(output(&machine));
+    }
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine_across");
+    match Command::new("qemu-riscv64").arg(binary).output() {
+        Ok(done) => outputs.extend([String::from_utf8_lossy(&done.stdout).into_owned()]),
+        // Without the emulator, the runs are compared with each other.
+        Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
+    }
+    assert_eq!(outputs.len(), 1, "{outputs:?}");
 }
 
 #[test]

@@ -96,6 +96,10 @@ impl Core {
             return;
         }
         context.pending &= !bit(number);
+        if context.across.belongs_to(context.entry(number)) {
+            self.shared.across_arrived(context, completion.value, completion.at.max(now));
+            return;
+        }
         let known = Known { value: completion.value, at: completion.at.max(now) };
         self.shared.bind(context, index, number, known, now, environment);
     }
@@ -282,6 +286,14 @@ impl Shared {
         let may_execute = match entry.decoded.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
                 self.execute_atomic(context, index, width, kind, now, environment);
+                return;
+            }
+            Effect::Load { .. } => {
+                self.execute_across(context, index, None, now, environment);
+                return;
+            }
+            Effect::Store { value, .. } => {
+                self.execute_across(context, index, Some(value), now, environment);
                 return;
             }
             Effect::Fence(order) => {

@@ -85,7 +85,9 @@ impl Shared {
                 return Err(Waits);
             }
         }
-        if context.entry(context.head).decoded.kind == Kind::Store {
+        // The bytes of a store across two pages have been sent; its width is 0.
+        let entry = context.entry(context.head);
+        if entry.decoded.kind == Kind::Store && entry.width != 0 {
             self.store(context, index, now, environment)?;
         }
         let number = context.head;
@@ -131,7 +133,7 @@ impl Shared {
         let kind = RequestKind::Store { value };
         let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
         environment.active = true;
-        let denied = Fault::Access { pc, address, bytes: width };
+        let denied = denied(pc, address, width);
         if !environment.observer.may_write(hart, pc, address, width) {
             self.fail_hart(index, now, denied, environment);
             return Err(Waits);
@@ -150,7 +152,7 @@ impl Shared {
 
     /// A hart cannot go on.
     #[cold]
-    fn fail_hart<S: Setting>(
+    pub(super) fn fail_hart<S: Setting>(
         &mut self,
         context: usize,
         cycle: u64,
@@ -161,6 +163,11 @@ impl Shared {
         let (core, hart) = (self.number, self.number * environment.config.contexts + context);
         self.fault = Some(ChipFault { hart, core, context, cycle, fault });
     }
+}
+
+/// A store that the program may not make.
+pub(super) const fn denied(pc: u64, address: u64, width: u8) -> Fault {
+    Fault::Access { pc, address, bytes: width }
 }
 
 /// The oldest instruction of a context does not commit in this cycle.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::across::Across;
 use super::code::{Block, Decoded, Kind};
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
@@ -191,8 +192,10 @@ pub(super) struct Context {
     pub(super) pending: u64,
     /// Issued instructions that execute when they are the oldest.
     pub(super) serial: u64,
-    /// Fences and atomics that are not done: no later load is sent.
+    /// Fences, atomics and accesses across two pages that are not done: no later load is sent.
     pub(super) barriers: u64,
+    /// The last access across two pages.
+    pub(super) across: Across,
     /// The last load that was sent to a device; it was the oldest instruction, and is never squashed.
     pub(super) device_load: u64,
     /// Instructions in the load/store queue.
@@ -260,6 +263,7 @@ impl Context {
             pending: 0,
             serial: 0,
             barriers: 0,
+            across: Across::default(),
             device_load: u64::MAX,
             accesses: 0,
             full: Full::Nothing,

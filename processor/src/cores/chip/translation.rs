@@ -3,6 +3,7 @@
 
 use mb_core::ParameterError;
 
+use super::across::{crosses, misaligned};
 use super::code::Kind;
 use super::context::{Context, bit};
 use super::core::{Environment, Setting, Shared};
@@ -242,10 +243,14 @@ impl Shared {
         let (address, own) = (entry.address, bit(number));
         let access = entry.access();
         let width = u64::from(entry.width);
-        let across = address % PAGE_BYTES + width > PAGE_BYTES;
-        let misaligned = across || entry.decoded.kind == Kind::Atomic && !address.is_multiple_of(width.max(1));
-        let found = if misaligned {
-            Err(if access == Access::Load { Exception::LoadMisaligned } else { Exception::StoreMisaligned })
+        let atomic = entry.decoded.kind == Kind::Atomic;
+        let continues = context.across.belongs_to(&entry);
+        if !atomic && !continues && crosses(address, entry.width) {
+            Self::begin_across(context, number);
+            return;
+        }
+        let found = if atomic && !address.is_multiple_of(width.max(1)) {
+            Err(misaligned(access))
         } else {
             self.find(context, index, address, access)
         };
@@ -254,6 +259,10 @@ impl Shared {
             return;
         }
         context.untranslated &= !own;
+        if continues {
+            self.across_found::<S>(context, index, found.map(|physical| physical.unwrap_or(address)), now);
+            return;
+        }
         let entry = context.entry_mut(number);
         entry.undo = address;
         match found {

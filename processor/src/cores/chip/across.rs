@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Loads and stores with bytes in two pages, of contexts with supervisor mode.
+//!
+//! Such an access executes when it is the oldest instruction of its context, and no later load is sent
+//! before it has ended. Both pages are translated first, so that a trap comes before any effect; it names
+//! the first byte that has no right or no memory. Then the bytes are moved in parts of 1, 2 and 4 bytes,
+//! the next one when memory has taken or answered the one before: the architecture requires no atomicity of
+//! a misaligned access. Devices are no target.
+
+use super::code::Kind;
+use super::context::{Context, Entry, bit};
+use super::core::{Environment, Setting, Shared};
+use super::{ChipObserver, commit::denied};
+use crate::isa::rv64::supervisor::Exception;
+use crate::isa::rv64::sv39::{Access, PAGE_BYTES};
+use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
+
+/// The progress of an access across two pages that is the oldest instruction of a context.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Across {
+    /// The age of the instruction plus 1; 0: none so far.
+    owner: u64,
+    /// The physical address of the first byte in each page, once it is known.
+    pages: [Option<u64>; 2],
+    /// Bytes that are moved.
+    done: u8,
+    /// The bytes of a load.
+    value: u64,
+    /// The cycle in which they are known.
+    at: u64,
+}
+
+impl Across {
+    pub(super) const fn belongs_to(&self, entry: &Entry) -> bool {
+        self.owner == entry.age + 1
+    }
+
+    fn take(&mut self, width: u8, value: u64, at: u64) {
+        let mask = (1 << (8 * width)) - 1;
+        self.value |= (value & mask) << (8 * self.done);
+        self.done += width;
+        self.at = self.at.max(at);
+    }
+}
+
+/// Whether an access has bytes in two pages.
+pub(super) const fn crosses(address: u64, width: u8) -> bool {
+    address % PAGE_BYTES + width as u64 > PAGE_BYTES
+}
+
+/// The first address of the page behind that of `address`.
+const fn next_page(address: u64) -> u64 {
+    (address | (PAGE_BYTES - 1)).wrapping_add(1)
+}
+
+impl Shared {
+    /// Lets an access that was issued wait for its turn.
+    pub(super) fn begin_across(context: &mut Context, number: u64) {
+        context.serial |= bit(number);
+        context.barriers |= bit(number);
+    }
+
+    /// Takes the result of a walk for one of the pages.
+    pub(super) fn across_found<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        found: Result<u64, Exception>,
+        now: u64,
+    ) {
+        let number = context.head;
+        match found {
+            Ok(physical) => {
+                let pages = &mut context.across.pages;
+                pages[usize::from(pages[0].is_some())] = Some(physical);
+                context.serial |= bit(number);
+                self.retry = true;
+            }
+            Err(exception) => {
+                let address = context.entry(number).address;
+                self.fail_across::<S>(context, index, exception, address, now);
+            }
+        }
+    }
+
+    fn fail_across<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        exception: Exception,
+        address: u64,
+        now: u64,
+    ) {
+        let number = context.head;
+        context.serial &= !bit(number);
+        let entry = context.entry_mut(number);
+        (entry.fails, entry.trap, entry.undo) = (true, Some(exception), address);
+        let end = now + u64::from(entry.decoded.latency);
+        context.performed |= bit(number) & context.loads;
+        self.schedule::<S>(index, number, now, end);
+    }
+
+    /// Takes a part of a load.
+    pub(super) fn across_arrived(&mut self, context: &mut Context, value: u64, at: u64) {
+        let number = context.head;
+        let width = context.entry(number).width;
+        let address = context.entry(number).undo;
+        let (_, part) = part(&context.across, address, width);
+        context.across.take(part, value, at);
+        context.serial |= bit(number);
+        self.retry = true;
+    }
+
+    /// Goes on with the oldest instruction, a load, or a store of `stored`.
+    pub(super) fn execute_across<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        stored: Option<u64>,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let number = context.head;
+        let entry = *context.entry(number);
+        if !context.across.belongs_to(&entry) {
+            context.across = Across { owner: entry.age + 1, ..Across::default() };
+            context.entry_mut(number).undo = entry.address;
+        }
+        if stored.is_some() && !self.has_second::<S>(context, number) {
+            self.retry = true;
+            return;
+        }
+        let (address, width) = (context.entry(number).undo, entry.width);
+        let Some(()) = self.find_across(context, index, address, width, now, environment) else { return };
+        let hart = self.number * environment.config.contexts + index;
+        while context.across.done < width {
+            let (physical, part) = part(&context.across, address, width);
+            let kind = match stored {
+                Some(value) => RequestKind::Store { value: value >> (8 * context.across.done) },
+                None => RequestKind::Load,
+            };
+            if stored.is_some() && !environment.observer.may_write(hart, entry.pc, physical, part) {
+                self.fail_hart(index, now, denied(entry.pc, physical, part), environment);
+                return;
+            }
+            let tag = if stored.is_some() { 0 } else { self.tag(number) };
+            let entry = context.entry_mut(number);
+            let core = self.number;
+            let request = Request { core, context: index as u8, tag, address: physical, width: part, kind };
+            environment.active = true;
+            match (environment.memory.request(now, request), kind) {
+                (Answer::Ready { .. } | Answer::Pending, RequestKind::Store { value }) => {
+                    environment.observer.stored(hart, entry.pc, physical, part, value);
+                    entry.accessed = now;
+                    context.across.take(part, 0, now);
+                }
+                (Answer::Ready { at, value }, _) => {
+                    entry.accessed = now;
+                    context.across.take(part, value, at);
+                }
+                (Answer::Pending, _) => {
+                    (entry.accessed, entry.tag) = (now, tag);
+                    context.serial &= !bit(number);
+                    context.pending |= bit(number);
+                    return;
+                }
+                (Answer::Retry, _) => {
+                    self.retry = true;
+                    return;
+                }
+                (Answer::Fault, _) => {
+                    let exception = entry.access().access_fault();
+                    self.fail_across::<S>(context, index, exception, address, now);
+                    return;
+                }
+            }
+        }
+        self.end_across(context, index, now, environment);
+    }
+
+    /// Looks for the pages of an access; `None`: it waits for a walk, or fails.
+    fn find_across<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        address: u64,
+        width: u8,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Option<()> {
+        let number = context.head;
+        let access = context.entry(number).access();
+        let second = next_page(address);
+        let first_bytes = second.wrapping_sub(address) as u8;
+        for (page, (at, bytes)) in [(address, first_bytes), (second, width - first_bytes)].into_iter().enumerate() {
+            let physical = match context.across.pages[page] {
+                Some(physical) => physical,
+                None => match self.find(context, index, at, access) {
+                    Ok(Some(physical)) => physical,
+                    Ok(None) => {
+                        context.entry_mut(number).address = at;
+                        context.serial &= !bit(number);
+                        context.untranslated |= bit(number);
+                        self.retry = true;
+                        return None;
+                    }
+                    Err(exception) => {
+                        self.fail_across::<S>(context, index, exception, at, now);
+                        return None;
+                    }
+                },
+            };
+            if environment.memory.region(physical, bytes) != Region::Memory {
+                self.fail_across::<S>(context, index, access.access_fault(), at, now);
+                return None;
+            }
+            context.across.pages[page] = Some(physical);
+        }
+        Some(())
+    }
+
+    /// All bytes of the oldest instruction are moved.
+    fn end_across<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let number = context.head;
+        let own = bit(number);
+        let Across { pages, value, at, .. } = context.across;
+        context.serial &= !own;
+        let entry = context.entry_mut(number);
+        entry.address = pages[0].unwrap_or(0);
+        let end = at.max(entry.accessed + u64::from(entry.decoded.latency)).max(now + 1);
+        self.schedule::<S>(index, number, now, end);
+        if entry.decoded.kind == Kind::Store {
+            // Memory has its bytes: nothing is sent at commit, and no load takes its value from here.
+            entry.width = 0;
+            return;
+        }
+        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
+        context.performed |= own;
+        // A younger load, perhaps of the same bytes, may have an older value.
+        let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !own;
+        if younger != 0 {
+            let other = context.oldest(younger);
+            let pc = context.entry(other).pc;
+            context.statistics.reordered += 1;
+            self.squash(context, index, other, now, environment.config, environment.observer);
+            context.redirect(pc, now + environment.config.redirect);
+        }
+    }
+}
+
+/// The physical address and the bytes of the next part of an access at a virtual address.
+fn part(across: &Across, address: u64, width: u8) -> (u64, u8) {
+    let first = next_page(address).wrapping_sub(address) as u8;
+    let (page, offset, left) = if across.done < first {
+        (0, across.done, first - across.done)
+    } else {
+        (1, across.done - first, width - across.done)
+    };
+    let bytes = 1 << left.ilog2();
+    (across.pages[page].unwrap_or(0) + u64::from(offset), bytes)
+}
+
+/// What an access of two pages is called in traps when it is an atomic, which must be aligned.
+pub(super) const fn misaligned(access: Access) -> Exception {
+    match access {
+        Access::Load => Exception::LoadMisaligned,
+        _ => Exception::StoreMisaligned,
+    }
+}
