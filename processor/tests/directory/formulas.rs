@@ -357,6 +357,26 @@ fn a_device_owns_writes_and_loses_lines() {
     assert_eq!(bench.memory.bytes(address, 4), Some(&[5; 4][..]));
 }
 
+/// The lines that the device of a node writes, then a load of the core: it hits the level into which they go.
+#[test]
+fn a_line_of_the_device_is_in_the_cache_of_the_chosen_level() {
+    for (level, expected) in [(2, L2), (1, HIT)] {
+        let mut bench = machine(&DirectoryConfig { design: Design::OptCache, device_level: level, ..preset() });
+        // Five lines of a set of the L1, which has four ways.
+        for way in 0..5 {
+            let address = BASE + way * (8 << 10);
+            for kind in [LineRequestKind::Own, LineRequestKind::Write([way as u8 + 1; 64])] {
+                assert!(bench.memory.line_request(bench.now, 0, line_request(1, address, kind)));
+                bench.settle();
+            }
+            assert_eq!(bench.memory.state(0, address), CacheState::M);
+        }
+        assert_eq!(bench.takes_even(request(0, 0, BASE + 4 * (8 << 10), LOAD)), (expected, 0x0505_0505_0505_0505));
+        // The first one has moved down.
+        assert_eq!(bench.takes_even(request(0, 0, BASE, LOAD)), (L2, 0x0101_0101_0101_0101));
+    }
+}
+
 #[test]
 fn messages_of_devices_take_their_links() {
     let mut bench = machine(&preset());
@@ -374,12 +394,13 @@ fn messages_of_devices_take_their_links() {
 #[test]
 fn an_invalid_configuration_names_the_parameter() {
     type Change = fn(&mut DirectoryConfig);
-    let changes: [(&str, Change); 5] = [
+    let changes: [(&str, Change); 6] = [
         ("nodes is 65", |config| config.nodes = 65),
         ("data.bytes is 100", |config| config.data.bytes = 100),
         ("instruction.mshrs is 1", |config| config.instruction.mshrs = 1),
         ("memory_ports is 0", |config| config.memory_ports = 0),
         ("switch.fan_out is 1", |config| config.switch.fan_out = 1),
+        ("device_level is 3", |config| config.device_level = 3),
     ];
     for (name, change) in changes {
         let mut config = preset();

@@ -143,7 +143,7 @@ pub const fn two_wide(cores: usize) -> ChipConfig {
 }
 
 /// Names of the parameters that [`TimingParameters::set`] changes.
-pub const SETTABLE: [&str; 15] = [
+pub const SETTABLE: [&str; 16] = [
     "l1.mshrs",
     "l2.hit",
     "store_buffer",
@@ -159,6 +159,7 @@ pub const SETTABLE: [&str; 15] = [
     "switch.hop",
     "device",
     "device_operations",
+    "device_level",
 ];
 
 impl TimingParameters {
@@ -184,6 +185,7 @@ impl TimingParameters {
             "switch.hop" => memory.switch.hop = value,
             "device" => memory.device = value,
             "device_operations" => memory.device_operations = value,
+            "device_level" => memory.device_level = value,
             _ => return false,
         }
         true
@@ -197,7 +199,7 @@ impl TimingParameters {
         const LATENCY: &str = "Optimization Reference Manual, appendix C, else assumed";
         const ASSUMED: &str = "assumed";
         let (core, memory, switch) = (&self.core, &self.memory, &self.memory.switch);
-        let numbers: [(&'static str, u64, &'static str); 49] = [
+        let numbers: [(&'static str, u64, &'static str); 50] = [
             ("cores", core.cores as u64, TABLE),
             ("core.fetch_width", core.fetch_width.into(), CORE),
             ("core.fetch_block", core.fetch_block, ASSUMED),
@@ -245,6 +247,7 @@ impl TimingParameters {
             ("switch.header", switch.header, ASSUMED),
             ("device", memory.device, ASSUMED),
             ("device_operations", memory.device_operations, TABLE),
+            ("device_level", memory.device_level, "section 4.5: written into the local L2"),
             ("reservation_hold", memory.reservation_hold, ASSUMED),
             ("migratory", memory.migratory.into(), "section 6"),
         ];

@@ -74,6 +74,9 @@ pub struct DirectoryConfig {
     pub device: u64,
     /// Coherence operations of the device beside the L2 in a cycle; at least 1.
     pub device_operations: u64,
+    /// The cache that takes the lines that the device beside the L2 writes: 2, or 1 for the data cache of the
+    /// core, whose victim moves to the L2.
+    pub device_level: u64,
     /// For so long after a load-reserved, a request of another node for its line waits while the
     /// reservation is held, so that a store-conditional gets its chance.
     pub reservation_hold: u64,
@@ -118,6 +121,7 @@ impl DirectoryConfig {
             switch: SwitchConfig { fan_out: 4, link: 16, period: 2, hop: 1, header: 8, local: 1 },
             device: 20,
             device_operations: 2,
+            device_level: 2,
             reservation_hold: 32,
             design: Design::Base,
             migratory: true,
@@ -167,6 +171,7 @@ impl DirectoryConfig {
         range("switch.local", self.switch.local, 0, MOST)?;
         range("device", self.device, 0, MOST)?;
         range("device_operations", self.device_operations, 1, 64)?;
+        range("device_level", self.device_level, 1, 2)?;
         range("reservation_hold", self.reservation_hold, 0, MOST)
     }
 }

@@ -280,7 +280,9 @@ impl<D: Device> CoherentMemory<D> {
         let work = self.nodes[node].works.remove(number);
         let tag = work.request.tag;
         let Mshr { block, .. } = self.nodes[node].mshrs[mshr];
-        self.nodes[node].mshrs[mshr].place = Place::L2;
+        let writes = matches!(work.request.kind, LineRequestKind::Write(_));
+        let place = if writes && self.config.device_level == 1 { Place::Data } else { Place::L2 };
+        self.nodes[node].mshrs[mshr].place = place;
         let event = match action {
             CacheAction::GiveCopy => {
                 self.nodes[node].statistics.device.local += 1;
