@@ -57,3 +57,13 @@ pub(crate) const fn sfence_vma(rs1: u32, rs2: u32) -> u32 {
 pub(crate) const fn fmv_d_x(rd: u32, rs1: u32) -> u32 {
     0x79 << 25 | rs1 << 15 | rd << 7 | 0x53
 }
+
+/// fld rd, offset(rs1)
+pub(crate) const fn fld(rd: u32, offset: i32, rs1: u32) -> u32 {
+    (offset as u32) << 20 | rs1 << 15 | 3 << 12 | rd << 7 | 0x07
+}
+
+/// fsd rs2, offset(rs1)
+pub(crate) const fn fsd(rs2: u32, offset: i32, rs1: u32) -> u32 {
+    (offset as u32 >> 5 & 127) << 25 | rs2 << 20 | rs1 << 15 | 3 << 12 | (offset as u32 & 31) << 7 | 0x27
+}

@@ -181,6 +181,25 @@ fn each_exception_has_its_cause_its_address_and_its_value() {
 }
 
 #[test]
+fn accesses_of_floating_point_that_is_off_leave_the_load_store_queue() {
+    for access in [fld(1, 0, 5), fsd(1, 0, 5)] {
+        for config in [cmp(1), in_order(cmp(1))] {
+            let mut machine = Machine::new(1);
+            // The handler goes on behind the instruction.
+            machine.put(HANDLER, &[csrrs(28, csr::SEPC, 0), addi(28, 28, 4), csrrw(0, csr::SEPC, 28), SRET]);
+            let traps = config.load_store_queue + 1;
+            let mut code = vec![access; traps];
+            code.extend([ld(6, 0, 5), addi(17, 0, 0), ECALL]);
+            machine.put(USER, &code);
+            machine.entry(DATA, 42);
+            machine.start(USER, false, false).registers[5] = DATA;
+            let (state, chip) = machine.time(&config, TranslationConfig::default(), 3);
+            assert_eq!((state.registers[6], chip.statistics(0).traps), (42, traps as u64));
+        }
+    }
+}
+
+#[test]
 fn page_faults_name_the_first_byte_that_has_no_right() {
     const RWX: u64 = 0xcf;
     const U: u64 = 0x10;

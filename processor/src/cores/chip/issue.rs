@@ -155,7 +155,10 @@ impl Shared {
             && !supervisor.has_float()
             && (entry.decoded.destination >= 32 || entry.decoded.sources.iter().any(|&source| source >= 32))
         {
-            entry.decoded.kind = Kind::Illegal;
+            // An access stays one, as it has an entry in the load/store queue.
+            if !entry.decoded.kind.accesses_memory() {
+                entry.decoded.kind = Kind::Illegal;
+            }
             (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
             self.schedule::<S>(index, number, now, end);
             return;
