@@ -62,9 +62,10 @@ def test_ranks_add_up_to_the_row(comparison: mb.Comparison) -> None:
         assert difference < 1e-3, name  # a picosecond: floating-point sums of exact ones
 
 
-def test_depths_add_up_to_the_matches(comparison: mb.Comparison) -> None:
+@pytest.mark.parametrize("table", ["depths", "visits"])
+def test_depths_and_visits_add_up_to_the_matches(comparison: mb.Comparison, table: str) -> None:
     key = ["trace", "engine", "preset"]
-    added = comparison.depths.group_by(key).agg(pl.col("matches").sum().alias("added"))
+    added = getattr(comparison, table).group_by(key).agg(pl.col("matches").sum().alias("added"))
     rows = comparison.results.join(added, on=key)
     assert rows["added"].to_list() == rows["matches"].to_list()
     assert rows["matches"].to_list() == rows["received"].to_list()
@@ -219,8 +220,8 @@ def test_a_plot_that_would_show_nothing_is_left_out_and_the_report_says_why(
     quiet = dataclasses.replace(comparison, timeline=short)
     quiet.write(tmp_path / "r", plots=True)
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    reason = "no search that found its partner visited more than one entry"
-    assert page.count(f"No plot of match latency against entries visited: {reason}.") == 1
+    reason = "every match was with the oldest entry of its queue"
+    assert page.count(f"No plot of match latency against search depth: {reason}.") == 1
     assert page.count("No plot of queue lengths over time: no queue held more than one entry.") == 2
     assert sorted(path.name for path in (tmp_path / "r" / "plots").glob("*.svg")) == [
         "deep.latency.svg",

@@ -53,16 +53,28 @@ def test_measured_bars_are_apart_and_on_the_same_axis(comparison: mb.Comparison)
     assert ranked["encoding"]["x"]["scale"] == apart["encoding"]["x"]["scale"]
 
 
-def test_a_point_has_the_latency_of_its_depth(comparison: mb.Comparison) -> None:
-    marks = drawn(chart(comparison, "deep", "latency"))
+@pytest.mark.parametrize(
+    ("measure", "title"),
+    [("mean", "mean"), ("median", "median"), ("p99", "99 %"), ("p999", "99.9 %"), ("max", "maximum")],
+)
+def test_a_point_has_the_chosen_latency_of_its_depth(
+    comparison: mb.Comparison, measure: str, title: str
+) -> None:
+    spec = chart(comparison, "deep", "latency").spec
+    (choice,) = [each for each in spec["params"] if each["name"] == "measure"]
+    assert choice["value"] == "mean"
+    assert choice["bind"]["labels"][choice["bind"]["options"].index(measure)] == title
+    choice["value"] = measure
+    marks = LABEL.findall(vl_convert.vegalite_to_svg(spec))
     found = comparison.depths.filter(trace="deep", engine="linear", preset="qsnet2").filter(
         pl.col("matches") > 0
     )
     assert found.height > 1
     for row in found.iter_rows(named=True):
+        middle = (row["depth_from"] + row["depth_to"]) / 2
         expected = [
-            f"entries visited by the search: {(row['visits_from'] + row['visits_to']) / 2:g};",
-            f"match latency, mean [ns]: {row['match_latency_mean_ns']:,.6g};",
+            f"match latency [ns]: {row[f'match_latency_{measure}_ns']:,.6g};",
+            f"search depth: position of the match in its queue [entries]: {middle:g};",
             "engine: linear:qsnet2;",
             f"matches: {row['matches']:,}",
         ]
@@ -96,9 +108,10 @@ def test_a_wide_range_has_a_logarithmic_axis_with_zero(comparison: mb.Comparison
     scale = chart(comparison, "deep", "latency").spec["encoding"]["y"]
     assert scale["scale"]["type"] == "symlog"
     assert scale["axis"]["values"][0] == 0
-    narrow = comparison.depths.filter(engine="linear", preset="qsnet2").with_columns(
-        match_latency_mean_ns=100.0
-    )
+    latencies = [
+        pl.lit(100.0).alias(f"match_latency_{each}_ns") for each in ("mean", "median", "p99", "p999", "max")
+    ]
+    narrow = comparison.depths.filter(engine="linear", preset="qsnet2").with_columns(*latencies)
     selected, _ = report_charts.select(comparison.results, narrow, comparison.timeline)
     latency = next(each for each in selected if each.kind == "latency")
     assert latency.spec["encoding"]["y"]["scale"] == {"zero": True}
@@ -141,7 +154,7 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
         "halo: application slowdown by engine",
         "halo: queue lengths over time",
         "deep: application slowdown by engine",
-        "deep: match latency against entries visited",
+        "deep: match latency against search depth",
         "deep: queue lengths over time",
     ]
     for each in page.charts:

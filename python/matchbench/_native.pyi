@@ -135,6 +135,7 @@ class Trace:
         free_wildcards: bool,
         collectives: Sequence[tuple[str, str]],
         watched: Sequence[int] = (),
+        depths: bool = False,
         sizing: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> Report: ...

@@ -172,16 +172,34 @@ RANKS = {
     **_repeated("compute_ns", "in_mpi_ns", "blocked_on_matching_ns", *_MATCHING, of=", of this rank"),
 }
 
-DEPTHS = {
-    **_repeated(*_IDENTITY, "timing"),
-    "visits_from": Column(_I64, "entries", "smallest number of entries visited in this bin"),
-    "visits_to": Column(_I64, "entries", "largest number of entries visited in this bin"),
-    "matches": Column(_I64, "", "searches with so many visits that ended with a match"),
+_LATENCIES = {
     "match_latency_mean_ns": Column(_F64, "ns", "mean of their match latencies"),
     "match_latency_median_ns": Column(_F64, "ns", "median of their match latencies, at most 1/16 too high"),
     "match_latency_p99_ns": Column(_F64, "ns", "99th percentile, at most 1/16 too high"),
     "match_latency_p999_ns": Column(_F64, "ns", "99.9th percentile, at most 1/16 too high"),
     "match_latency_max_ns": Column(_F64, "ns", "largest of their match latencies"),
+}
+
+DEPTHS = {
+    **_repeated(*_IDENTITY, "timing"),
+    "depth_from": Column(
+        _I64,
+        "entries",
+        "smallest search depth in this bin: position of the match, from the oldest entry on, in the queue "
+        "that the later of receive and message searched, when the engine accepted it; counted in lists of "
+        "the replay, not told by the engine",
+    ),
+    "depth_to": Column(_I64, "entries", "largest search depth in this bin"),
+    "matches": Column(_I64, "", "matches of this depth; none on an engine that breaks MPI's order"),
+    **_LATENCIES,
+}
+
+VISITS = {
+    **_repeated(*_IDENTITY, "timing"),
+    "visits_from": Column(_I64, "entries", "smallest number of entries visited in this bin"),
+    "visits_to": Column(_I64, "entries", "largest number of entries visited in this bin"),
+    "matches": Column(_I64, "", "searches with so many visits that ended with a match"),
+    **_LATENCIES,
 }
 
 TIMELINE = {
@@ -277,6 +295,7 @@ COLUMNS = {
     "results": RESULTS,
     "ranks": RANKS,
     "depths": DEPTHS,
+    "visits": VISITS,
     "timeline": TIMELINE,
     "parameters": PARAMETERS,
     "measured": MEASURED,
@@ -334,7 +353,7 @@ STATS = {
     "posted_length_mean": Column(_F64, "entries", "mean length of the PRQ when a message arrives"),
     "posted_max": Column(_I64, "entries", "maximum length of the PRQ"),
     "posted_depth_mean": Column(
-        _F64, "entries", "mean number of PRQ entries that an arriving message visits, its receive included"
+        _F64, "entries", "mean search depth of the messages that find a receive: its position in the PRQ"
     ),
     "posted_depth_max": Column(_I64, "entries", "their maximum"),
     "unexpected_length_mean": Column(
@@ -344,7 +363,7 @@ STATS = {
     "unexpected_depth_mean": Column(
         _F64,
         "entries",
-        "mean number of UMQ entries that a receive or matched probe visits, its message included",
+        "mean search depth of the receives and matched probes that find a message: its position in the UMQ",
     ),
     "unexpected_depth_max": Column(_I64, "entries", "their maximum"),
 }

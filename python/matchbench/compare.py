@@ -102,6 +102,7 @@ def _replay_all(
             cpu_scale=config.cpu_scale,
             free_wildcards=config.free_wildcards,
             collectives=list(config.collectives.items()),
+            depths=True,
             progress=tell,
         )
         tell(1, 1)

@@ -47,7 +47,9 @@ class Comparison:
     ranks
         One row per trace, engine preset and rank.
     depths
-        Matches by entries visited.
+        Match latencies by search depth, which is the same on every engine for the same order of operations.
+    visits
+        Match latencies by entries that the engine visited.
     timeline
         Queue lengths over simulated time.
     measured
@@ -69,6 +71,7 @@ class Comparison:
     results: pl.DataFrame
     ranks: pl.DataFrame
     depths: pl.DataFrame
+    visits: pl.DataFrame
     timeline: pl.DataFrame
     measured: pl.DataFrame
     parameters: pl.DataFrame

@@ -245,6 +245,7 @@ class Report(TypedDict):
     total: Columns
     ranks: Columns
     depths: Columns
+    visits: Columns
     timeline: Columns
     watched: Columns
     unfinished: Unfinished

@@ -80,7 +80,7 @@ def colours(labels: Sequence[str]) -> dict[str, tuple[float, float, float]]:
 def latency_by_depth(
     ax: Axes, depths: pl.DataFrame, *, colour: Mapping[str, tuple[float, float, float]] | None = None
 ) -> None:
-    """Draw match latency against entries visited, one line per engine preset.
+    """Draw match latency against search depth, one line per engine preset.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ def latency_by_depth(
     _latency_axes(ax, found)
     _name_halves(ax.xaxis, ax.get_xlim()[1])
     _name_halves(ax.yaxis, ax.get_ylim()[1])
-    ax.set_xlabel("entries visited by the search")
+    ax.set_xlabel("search depth: position of the match in its queue [entries]")
     ax.set_ylabel("match latency, mean [ns]")
 
 
 def _curve(found: pl.DataFrame, label: str) -> tuple[str, list[float], list[float]]:
     """Give kind of time, bin centres of the depth, and mean latencies."""
-    bins = found.filter(_label() == label).sort("visits_from")
-    middles = (bins["visits_from"] + bins["visits_to"]) / 2
+    bins = found.filter(_label() == label).sort("depth_from")
+    middles = (bins["depth_from"] + bins["depth_to"]) / 2
     return bins["timing"][0], middles.to_list(), bins["match_latency_mean_ns"].to_list()
 
 
@@ -120,7 +120,7 @@ def _latency_axes(ax: Axes, found: pl.DataFrame) -> None:
         ax.set_yscale("symlog", linthresh=10 ** math.floor(math.log10(smallest)), linscale=0.4)
         ax.set_ylim(bottom=0)
     ax.set_xscale("symlog", linthresh=1, linscale=0.4)
-    deepest = found["visits_to"].max()
+    deepest = found["depth_to"].max()
     ax.set_xlim(0, 1.2 * deepest if isinstance(deepest, int) else None)
     ax.xaxis.set_major_formatter(FuncFormatter(plain))
     ax.yaxis.set_major_formatter(FuncFormatter(plain))
@@ -323,7 +323,7 @@ def _latency(plot: Plot) -> Figure:
         _legend(figure)
     else:
         figure = _latency_panels(found, labels, plot.colour)
-    figure.suptitle(f"{plot.trace}: match latency against entries visited")
+    figure.suptitle(f"{plot.trace}: match latency against search depth")
     return figure
 
 
@@ -352,7 +352,9 @@ def _latency_panels(
         ax.legend(fontsize=8, ncols=1 + len(presets) // 4)
     _latency_axes(panels[0], found)
     _remove_unused(panels, len(engines), _PANELS)
-    figure.supxlabel("entries visited by the search; in grey, the other engines", fontsize=10)
+    figure.supxlabel(
+        "search depth: position of the match in its queue [entries]; in grey, the other engines", fontsize=10
+    )
     figure.supylabel("match latency, mean [ns]", fontsize=10)
     return figure
 

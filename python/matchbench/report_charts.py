@@ -39,10 +39,12 @@ _ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
 _QUEUES = {"posted_max": "posted receives", "unexpected_max": "unexpected messages"}
 _QUEUE_COLOURS = ["#3f7fc4", "#d9711c"]
 _SIZES = {
-    "latency": (["visits_to"], "no search that found its partner visited more than one entry"),
+    "latency": (["depth_to"], "every match was with the oldest entry of its queue"),
     "queues": (list(_QUEUES), "no queue held more than one entry"),
 }
 """Columns of the depth or length that a kind of chart shows, and what is said when none is above 1."""
+_MEASURES = {"mean": "mean", "median": "median", "p99": "99 %", "p999": "99.9 %", "max": "maximum"}
+"""What a chart of match latencies can show: column `match_latency_..._ns`, and its name."""
 _PALETTE = [
     *("#4477aa", "#d9711c", "#3a923a", "#c44e52", "#8c63b0", "#8c6d46", "#d170ae", "#767676"),
     *("#a3a32b", "#2aa4b5", "#7fa6d8", "#e8a867", "#86c586", "#e59a9c", "#b9a1d3", "#c2a98a"),
@@ -113,7 +115,7 @@ def select(
     """
     kinds = {
         "slowdown": (results.filter(pl.col("slowdown").is_not_null()), "application slowdown by engine"),
-        "latency": (found_only(depths), "match latency against entries visited"),
+        "latency": (found_only(depths), "match latency against search depth"),
         "queues": (timeline, "queue lengths over time"),
     }
     selected: list[Selected] = []
@@ -268,20 +270,23 @@ def _slowdown(results: pl.DataFrame) -> Spec:
 
 
 def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
-    """Draw a line for each engine preset through the bin centres of the depth."""
+    """Draw a line for each engine preset through the bin centres of the search depth.
+
+    A selection below the chart chooses the mean or a percentile of the match latency.
+    """
     rows = depths.select(
         _LABEL.alias("label"),
         "engine",
         "timing",
-        ((pl.col("visits_from") + pl.col("visits_to")) / 2).alias("depth"),
-        "visits_from",
-        "visits_to",
+        ((pl.col("depth_from") + pl.col("depth_to")) / 2).alias("depth"),
+        "depth_from",
+        "depth_to",
         "matches",
-        pl.col("match_latency_mean_ns").alias("latency"),
+        *(pl.col(f"match_latency_{name}_ns").alias(name) for name in _MEASURES),
     ).sort("label", "depth")
-    positive = rows.filter(pl.col("latency") > 0)["latency"]
+    times = pl.concat([rows[name] for name in _MEASURES])
     # Linear below the smallest time, so that an engine with zero time is visible.
-    smallest, largest, deepest = positive.min(), positive.max(), rows["visits_to"].max()
+    smallest, largest, deepest = times.filter(times > 0).min(), times.max(), rows["depth_to"].max()
     time: Spec = {"scale": {"zero": True}}
     if isinstance(smallest, float) and isinstance(largest, float) and largest > LOG_RATIO * smallest:
         time = {
@@ -290,13 +295,23 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
         }
     engines = switches(rows["label"].unique(maintain_order=True).to_list(), margin=90)
     view = {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"}
+    measure = {
+        "name": "measure",
+        "value": next(iter(_MEASURES)),
+        "bind": {
+            "input": "select",
+            "options": list(_MEASURES),
+            "labels": list(_MEASURES.values()),
+            "name": "match latency: ",
+        },
+    }
     return {
         **engines,
-        "params": [*engines["params"], view],
+        "params": [*engines["params"], view, measure],
         "width": WIDTH,
         "height": 320,
         "data": data(rows),
-        "transform": [{"filter": SHOWN}],
+        "transform": [{"filter": SHOWN}, {"calculate": "datum[measure]", "as": "latency"}],
         "mark": {"type": "line", "point": {"size": 22}},
         "encoding": {
             "x": {
@@ -304,13 +319,13 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
                 "type": "quantitative",
                 "scale": {"type": "symlog", "constant": 1},
                 "axis": {"values": _ticks(deepest if isinstance(deepest, int) else 1), "format": ",.12~g"},
-                "title": "entries visited by the search",
+                "title": "search depth: position of the match in its queue [entries]",
             },
             "y": {
                 "field": "latency",
                 "type": "quantitative",
                 **time,
-                "title": "match latency, mean [ns]",
+                "title": "match latency [ns]",
             },
             "color": {
                 "field": "label",
@@ -328,15 +343,18 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
             "tooltip": [
                 {"field": "label", "title": "engine"},
                 {"field": "timing"},
-                {"field": "visits_from", "title": "entries visited, from"},
-                {"field": "visits_to", "title": "to"},
+                {"field": "depth_from", "title": "search depth, from"},
+                {"field": "depth_to", "title": "to"},
                 {"field": "matches", "type": "quantitative", "format": ",.12~g"},
-                {
-                    "field": "latency",
-                    "type": "quantitative",
-                    "format": ",.4~r",
-                    "title": "match latency, mean [ns]",
-                },
+                *(
+                    {
+                        "field": name,
+                        "type": "quantitative",
+                        "format": ",.4~r",
+                        "title": f"match latency, {title} [ns]",
+                    }
+                    for name, title in _MEASURES.items()
+                ),
             ],
         },
     }
@@ -468,9 +486,9 @@ def _describe_slowdown(results: pl.DataFrame) -> str:
 def _describe_latency(depths: pl.DataFrame) -> str:
     count = depths.select(_LABEL).to_series().n_unique()
     latencies = sorted(depths["match_latency_mean_ns"].to_list())
-    deepest = max(depths["visits_to"].to_list())
+    deepest = max(depths["depth_to"].to_list())
     return (
-        f"Lines: {count} engines, searches of up to {deepest} entries, "
+        f"Lines: {count} engines, search depths of up to {deepest} entries, "
         f"mean match latencies from {latencies[0]:.4g} ns to {latencies[-1]:.4g} ns."
     )
 

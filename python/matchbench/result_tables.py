@@ -76,7 +76,7 @@ def gather(
         results = _results(trace, engine, report, parameters, references_ns.get(trace.name))
         network_name = network.name + _plus(network.parameters())
         rows.append({**identity, **results, "network": network_name, **_replayed_as(config)})
-        for name in ("ranks", "depths", "timeline"):
+        for name in ("ranks", "depths", "visits", "timeline"):
             if any(report[name].values()):  # a sweep keeps none of these rows
                 frame = pl.DataFrame(report[name], schema_overrides=columns.TABLES[name])
                 tables[name].append(_fit(frame, name, identity))

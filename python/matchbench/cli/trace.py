@@ -243,8 +243,8 @@ def _show_histograms(found: TraceStats) -> None:
     rows.append(["max", *(tables.count(total[name]) for name in maxima)])
     tables.line()
     tables.show(
-        "length of a queue when it is searched, and entries visited by a successful search",
-        ["entries", ">PRQ length", ">visited", ">UMQ length", ">visited"],
+        "length of a queue when it is searched, and search depth of what is found",
+        ["entries", ">PRQ length", ">depth", ">UMQ length", ">depth"],
         rows,
     )
 

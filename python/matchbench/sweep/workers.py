@@ -101,7 +101,7 @@ def replay(task: Task) -> Report:
         free_wildcards=config.free_wildcards,
         collectives=list(config.collectives.items()),
     )
-    for name in ("ranks", "depths", "timeline"):
+    for name in ("ranks", "depths", "visits", "timeline"):
         report[name] = {column: [] for column in report[name]}
     return report
 

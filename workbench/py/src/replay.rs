@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) free_wildcards: bool,
     pub(crate) collectives: Vec<(String, String)>,
     pub(crate) watched: Vec<u32>,
+    /// Whether to report match latencies by search depth, on engines that keep MPI's order.
+    pub(crate) depths: bool,
     /// Whether to count entries for sizes, and numbers of buckets.
     pub(crate) sizing: Option<Vec<u32>>,
     /// What is kept of the operations of receivers.
@@ -69,6 +71,7 @@ pub(crate) fn run(
     let mut config = ReplayConfig::new(network.network.clone());
     config.cpu_scale = options.cpu_scale;
     config.watched.clone_from(&options.watched);
+    config.depths = options.depths && engine.choice.breaks_order().is_none();
     if options.sizing.as_ref().is_some_and(|buckets| buckets.contains(&0)) {
         return Err(bad_input("buckets: 0 found, expected at least 1"));
     }

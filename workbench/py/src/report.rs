@@ -4,7 +4,7 @@
 
 use mb_core::Picos;
 use mb_measure::{Found, Kind, host};
-use mb_replay::Totals;
+use mb_replay::{LatencyBin, Totals};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -77,16 +77,10 @@ fn part(row: &Totals, sum: Picos) -> Option<f64> {
     (matches > 0).then(|| ns(sum) / matches as f64)
 }
 
-/// The whole report.
-pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<Bound<'py, PyDict>> {
-    let Replayed { report, measured } = replayed;
-    let ranks = totals(py, &report.ranks.iter().map(|rank| &rank.totals).collect::<Vec<_>>())?;
-    columns!(ranks, report.ranks, |row| { "rank" => row.rank });
-
-    let depths = PyDict::new(py);
-    columns!(depths, report.depths, |bin| {
-        "visits_from" => bin.visits_from,
-        "visits_to" => bin.visits_to,
+/// Match latencies by a number of entries, without the columns of that number.
+fn latencies<'py>(py: Python<'py>, bins: &[LatencyBin]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    columns!(dict, bins, |bin| {
         "matches" => bin.matches,
         "match_latency_mean_ns" => (bin.matches > 0).then(|| ns(bin.latency.sum()) / bin.matches as f64),
         "match_latency_median_ns" => (bin.matches > 0).then(|| ns(bin.latency.quantile(0.5))),
@@ -94,6 +88,19 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
         "match_latency_p999_ns" => (bin.matches > 0).then(|| ns(bin.latency.quantile(0.999))),
         "match_latency_max_ns" => (bin.matches > 0).then(|| ns(bin.latency.max())),
     });
+    Ok(dict)
+}
+
+/// The whole report.
+pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<Bound<'py, PyDict>> {
+    let Replayed { report, measured } = replayed;
+    let ranks = totals(py, &report.ranks.iter().map(|rank| &rank.totals).collect::<Vec<_>>())?;
+    columns!(ranks, report.ranks, |row| { "rank" => row.rank });
+
+    let depths = latencies(py, &report.depths)?;
+    columns!(depths, report.depths, |bin| { "depth_from" => bin.from, "depth_to" => bin.to });
+    let visits = latencies(py, &report.visits)?;
+    columns!(visits, report.visits, |bin| { "visits_from" => bin.from, "visits_to" => bin.to });
 
     let timeline = PyDict::new(py);
     columns!(timeline, report.timeline, |bin| {
@@ -127,6 +134,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     all.set_item("total", totals(py, &[&report.total])?)?;
     all.set_item("ranks", ranks)?;
     all.set_item("depths", depths)?;
+    all.set_item("visits", visits)?;
     all.set_item("timeline", timeline)?;
     all.set_item("watched", watched)?;
     all.set_item("unfinished", unfinished)?;

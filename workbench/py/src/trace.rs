@@ -139,10 +139,12 @@ impl Trace {
         Ok(dict)
     }
 
-    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Counts entries for
-    /// sizes if `sizing` gives numbers of buckets, maybe none.
+    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Reports
+    /// latencies by search depth with `depths`, and counts entries for sizes if `sizing` gives numbers of buckets, maybe
+    /// none.
     #[pyo3(signature = (
-        engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), sizing=None, progress=None
+        engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), depths=false, sizing=None,
+        progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn replay<'py>(
@@ -154,10 +156,11 @@ impl Trace {
         free_wildcards: bool,
         collectives: Vec<(String, String)>,
         watched: Vec<u32>,
+        depths: bool,
         sizing: Option<Vec<u32>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing, moments: None };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths, sizing, moments: None };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 
@@ -189,7 +192,7 @@ impl Trace {
         let at = cut.map(|(rank, first, count)| CutAt { rank, first, count });
         let moments = Some(Moments { communicator, cut: at });
         let watched = Vec::new();
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, sizing: None, moments };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths: false, sizing: None, moments };
         let report = replay::run(py, self, engine, network, &options, progress)?.report;
         match report.cut {
             Some(cut) if at.is_some() => moment::cut(py, &cut),

@@ -123,6 +123,9 @@ pub struct ReplayConfig {
     pub collectives: Collectives,
     /// World ranks whose queue lengths over time are reported one by one; others are ignored.
     pub watched: Vec<u32>,
+    /// Whether match latencies are reported by search depth. The engine must keep MPI's order: depths are those of the
+    /// reference lists, in the order in which the engine accepts operations.
+    pub depths: bool,
     /// Whether entries are counted for the sizes of structures, and numbers of buckets to divide the queues into.
     pub sizing: Option<Vec<u32>>,
     /// Whether the deepest search of each rank is noted, or the lists and operations of a moment are kept.
@@ -139,6 +142,7 @@ impl ReplayConfig {
             wildcards: Wildcards::default(),
             collectives: Collectives::default(),
             watched: Vec::new(),
+            depths: false,
             sizing: None,
             moments: None,
         }

@@ -19,6 +19,6 @@ mod stats;
 pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
 pub use moment::{Cut, CutAt, CutOp, Deepest, Found, Moments};
 pub use network::{NETWORKS, Network};
-pub use report::{DepthBin, Histogram, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
+pub use report::{Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};
 pub use sizing::{Sizer, Sizing};

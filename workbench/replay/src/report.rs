@@ -108,13 +108,13 @@ impl Histogram {
     }
 }
 
-/// Matches whose searches visited about as many entries.
+/// Matches whose searches had about the same depth, or visited about as many entries.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct DepthBin {
-    /// Smallest number of entries visited in this bin.
-    pub visits_from: u32,
-    /// Largest number of entries visited in this bin.
-    pub visits_to: u32,
+pub struct LatencyBin {
+    /// Smallest number of entries in this bin.
+    pub from: u32,
+    /// Largest number of entries in this bin.
+    pub to: u32,
     /// Searches that ended with a match.
     pub matches: u64,
     /// Their match latencies.
@@ -301,8 +301,12 @@ pub struct Report {
     pub total: Totals,
     /// By rank.
     pub ranks: Vec<RankReport>,
-    /// Matches by entries visited, in bins that grow by powers of two.
-    pub depths: Vec<DepthBin>,
+    /// Matches by search depth, if it was asked for: the position of the match in the queue of the reference lists,
+    /// from the oldest entry on, when the engine accepted the later of receive and message. It does not depend on how
+    /// the engine searches. In bins that grow by powers of two.
+    pub depths: Vec<LatencyBin>,
+    /// Matches by entries that the engine visited, in the same bins.
+    pub visits: Vec<LatencyBin>,
     /// Queue lengths over time; up to 1024 bins.
     pub timeline: Vec<TimeBin>,
     /// Queue lengths over time of the ranks that the configuration names, in its order.

@@ -150,6 +150,7 @@ fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
     let watched = out.watched.into_iter().map(|(rank, timeline)| WatchedRank { rank, timeline: timeline.finish() });
     let mut report = Report {
         depths: out.depths.finish(),
+        visits: out.visits.finish(),
         timeline: out.timeline.finish(),
         watched: watched.collect(),
         ..Report::default()

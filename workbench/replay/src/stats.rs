@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Distributions gathered while replaying: match latency by search depth, and queue lengths over
-//! time.
+//! Distributions gathered while replaying: match latency by search depth and by entries visited, and
+//! queue lengths over time.
 
 use mb_core::time::Picos;
 
-use crate::report::{DepthBin, TimeBin};
+use crate::report::{LatencyBin, TimeBin};
 
-/// Bins of visits: exact up to 8, then four to a power of two.
+/// Match latencies by a number of entries: exact up to 8, then four bins to a power of two.
 #[derive(Debug, Default)]
-pub(crate) struct Depths {
-    bins: Vec<DepthBin>,
+pub(crate) struct Latencies {
+    bins: Vec<LatencyBin>,
 }
 
 const SUB_BITS: u32 = 2;
 
-fn bin_of(visits: u32) -> usize {
-    if visits < 1 << (SUB_BITS + 1) {
-        return visits as usize;
+fn bin_of(entries: u32) -> usize {
+    if entries < 1 << (SUB_BITS + 1) {
+        return entries as usize;
     }
-    let exponent = visits.ilog2();
-    let sub = (visits >> (exponent - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
+    let exponent = entries.ilog2();
+    let sub = (entries >> (exponent - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
     (((exponent - SUB_BITS + 1) as usize) << SUB_BITS) + sub
 }
 
@@ -32,12 +32,12 @@ fn first_of(bin: usize) -> u32 {
     (1 << exponent) + (sub << (exponent - SUB_BITS))
 }
 
-impl Depths {
+impl Latencies {
     #[inline]
-    pub(crate) fn add(&mut self, visits: u32, latency: Picos) {
-        let bin = bin_of(visits);
+    pub(crate) fn add(&mut self, entries: u32, latency: Picos) {
+        let bin = bin_of(entries);
         if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, DepthBin::default());
+            self.bins.resize(bin + 1, LatencyBin::default());
         }
         let bin = &mut self.bins[bin];
         bin.matches += 1;
@@ -45,12 +45,9 @@ impl Depths {
     }
 
     /// The bins with matches.
-    pub(crate) fn finish(self) -> Vec<DepthBin> {
-        let bounded = |(at, bin): (usize, DepthBin)| DepthBin {
-            visits_from: first_of(at),
-            visits_to: first_of(at + 1) - 1,
-            ..bin
-        };
+    pub(crate) fn finish(self) -> Vec<LatencyBin> {
+        let bounded =
+            |(at, bin): (usize, LatencyBin)| LatencyBin { from: first_of(at), to: first_of(at + 1) - 1, ..bin };
         self.bins.into_iter().enumerate().filter(|(_, bin)| bin.matches > 0).map(bounded).collect()
     }
 }
@@ -119,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_depth_bin_ends_where_the_next_begins() {
+    fn a_bin_of_entries_ends_where_the_next_begins() {
         for bin in 0..100 {
             assert_eq!(bin_of(first_of(bin)), bin);
             assert_eq!(bin_of(first_of(bin + 1) - 1), bin);

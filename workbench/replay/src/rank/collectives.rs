@@ -124,6 +124,7 @@ impl Rank<'_> {
                     accepted: now,
                     room: u64::MAX,
                     ordinal: u32::MAX,
+                    depth: 0,
                     posting_thread: None,
                     queued: false,
                 });

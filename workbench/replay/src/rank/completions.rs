@@ -39,6 +39,15 @@ impl Rank<'_> {
     #[inline(always)]
     fn count(&mut self, now: Picos, op: Op) {
         self.totals.operations += 1;
+        if let Some(lists) = &mut self.lists
+            && let (Outcome::Matched(..), depth) = lists.apply(op)
+        {
+            match op {
+                Op::Post { recv, .. } => self.receives.at(recv.0 as u32).depth = depth,
+                Op::Arrive { msg, .. } => self.messages.at(msg.0 as u32).depth = depth,
+                Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
+            }
+        }
         if let Some(sizer) = &mut self.sizer {
             sizer.apply(now, op);
         }
@@ -167,7 +176,11 @@ impl Rank<'_> {
         accumulate(&mut self.totals.match_refused, receive.accepted.max(message.accepted) - offered);
         accumulate(&mut self.totals.match_waiting, delays.waiting);
         accumulate(&mut self.totals.match_beyond, delays.beyond);
-        out.depths.add(visits, latency);
+        out.visits.add(visits, latency);
+        if self.lists.is_some() {
+            // One of the two searched and found the other.
+            out.depths.add(receive.depth.max(message.depth), latency);
+        }
         let ordinals = (receive.ordinal, message.ordinal);
         if receive.ordinal != u32::MAX && self.assignment.is_some() {
             self.compare(ordinals, at);

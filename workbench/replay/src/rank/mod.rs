@@ -28,6 +28,7 @@ use mb_core::engine::{Completion, ReplayEngine};
 use mb_core::matching::{Envelope, Initiator, Op, Pattern};
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::time::Picos;
+use mb_kit::MatchLists;
 use mb_trace::{Communicators, Record};
 
 use self::arrivals::Arrivals;
@@ -40,7 +41,7 @@ use crate::report::Totals;
 use crate::requests::Requests;
 use crate::sizing::Sizer;
 use crate::slab::Slab;
-use crate::stats::{Depths, Timeline};
+use crate::stats::{Latencies, Timeline};
 
 /// Shared by all ranks, read-only.
 pub(crate) struct World<'a> {
@@ -55,7 +56,8 @@ pub(crate) struct World<'a> {
 pub(crate) struct SharedSink {
     /// Packets for other ranks, with the world ranks of their destinations.
     pub(crate) outbox: Vec<(u32, Packet)>,
-    pub(crate) depths: Depths,
+    pub(crate) depths: Latencies,
+    pub(crate) visits: Latencies,
     pub(crate) timeline: Timeline,
     /// Queue lengths of the ranks that the configuration names.
     pub(crate) watched: Vec<(u32, Timeline)>,
@@ -68,7 +70,8 @@ impl SharedSink {
     pub(crate) fn new(watched: &[u32]) -> Self {
         Self {
             outbox: Vec::new(),
-            depths: Depths::default(),
+            depths: Latencies::default(),
+            visits: Latencies::default(),
             timeline: Timeline::new(),
             watched: watched.iter().map(|&rank| (rank, Timeline::new())).collect(),
             done: Vec::new(),
@@ -139,6 +142,8 @@ struct Receive {
     room: u64,
     /// Position among the receives of the rank, in posting order.
     ordinal: u32,
+    /// Depth of the search of its post, if that found a message; 0 otherwise, and if depths are not reported.
+    depth: u32,
     /// Thread that is blocked until the engine has processed the post.
     posting_thread: Option<u16>,
     queued: bool,
@@ -156,6 +161,8 @@ struct Message {
     ready: Picos,
     /// Ordinal of the receive that took it in the recording.
     ordinal: u32,
+    /// Depth of the search of its arrival, if that found a receive; 0 otherwise, and if depths are not reported.
+    depth: u32,
     /// Sender's slot.
     token: u32,
     rendezvous: bool,
@@ -297,6 +304,8 @@ pub(crate) struct Rank<'a> {
     posted: u32,
     unexpected: u32,
     pub(crate) totals: Totals,
+    /// The reference lists, if depths are reported.
+    lists: Option<Box<MatchLists>>,
     pub(crate) sizer: Option<Box<Sizer>>,
     pub(crate) watcher: Option<Box<Watcher>>,
 }
@@ -336,6 +345,7 @@ impl<'a> Rank<'a> {
             posted: 0,
             unexpected: 0,
             totals: Totals::default(),
+            lists: world.config.depths.then(Box::default),
             sizer: world.config.sizing.as_ref().map(|buckets| Box::new(Sizer::new(buckets))),
             watcher: world.config.moments.as_ref().map(|moments| Box::new(Watcher::new(moments, id))),
         };

@@ -159,6 +159,7 @@ impl Rank<'_> {
             accepted: now,
             ready: after(since, taken),
             ordinal,
+            depth: 0,
             token: item.token,
             rendezvous,
             queued: false,

@@ -181,6 +181,7 @@ impl Rank<'_> {
                 accepted: now,
                 room: record.bytes,
                 ordinal,
+                depth: 0,
                 posting_thread,
                 queued: false,
             };
