@@ -159,9 +159,9 @@ nightly-chip-runs: setup .venv/packages.stamp .venv/guest.stamp
 	$(VENV)/python studies/gu2011_figures/measure.py --minutes 50
 	$(VENV)/python studies/gu2011_figures/measure.py --check --only small
 
-# Sweeps with an optimizer, and on a Slurm of this host.
+# Sweeps with an optimizer, and on a Slurm of this host; curves of sizes against replays with many sizes.
 nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
-	MATCHBENCH_SLURM=1 $(VENV)/pytest --durations 10 tests/test_sweep.py tests/test_sweep_slurm.py
+	MATCHBENCH_SLURM=1 MATCHBENCH_SIZES=all $(VENV)/pytest --durations 10 tests/test_sizing.py tests/test_sweep.py tests/test_sweep_slurm.py
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,12 +24,15 @@ TRACES = sorted((ROOT / "traces").glob("*.tar.xz"))
 SHARED = ROOT / "traces/tasks-16.tar.xz"
 
 
-def _replay(trace: mb.Trace, engine: mb.Engine) -> Report:
+def _replay(trace: mb.Trace, engine: mb.Engine, *, counted: bool = False) -> Report:
     network = mb.Network(mb.networks()[0][0])
-    return trace.native.replay(engine, network, cpu_scale=1.0, free_wildcards=False, collectives=[])
+    sizing: list[int] | None = [] if counted else None
+    return trace.native.replay(
+        engine, network, cpu_scale=1.0, free_wildcards=False, collectives=[], sizing=sizing
+    )
 
 
-def _overflows(report: Report) -> tuple[int, int]:
+def _overflows(report: Report) -> tuple[int, ...]:
     total = report["total"]
     return total["posted_overflows"][0], total["unexpected_overflows"][0]
 
@@ -52,24 +56,71 @@ def test_one_curve_says_how_often_replays_of_three_sizes_overflow(path: Path) ->
         assert _overflows(_replay(trace, mb.engine("hash_buckets", capacity=1, **parameters))) != (0, 0)
 
 
-@pytest.mark.parametrize("engine", ["cam_list", "alpu", "microcode", "hash_buckets"])
-def test_a_replay_overflows_as_the_curve_of_that_replay_says(engine: str) -> None:
-    engines: dict[str, tuple[dict[str, Any], str]] = {
-        "cam_list": ({"cam": 2}, "oldest_of_queue"),
-        "alpu": ({"cells": 2, "block": 1}, "oldest_of_queue"),
-        "microcode": ({"capacity": 2}, "places_of_both"),
-        "hash_buckets": ({"capacity": 2}, "places_of_both"),
-    }
-    size, holds = engines[engine]
-    with mb.Trace.open(SHARED) as trace:
-        limited = mb.engine(engine, **size)
-        found = mb.size(trace, engine=limited, costs=[])
-        expected = tuple(
-            found.overflows(2, trace=trace.name, queue=queue, holds=holds)
-            for queue in ("posted", "unexpected")
-        )
-        assert _overflows(_replay(trace, limited)) == expected
-        assert expected != (0, 0)
+CURVES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "cam_list": ("cam", "oldest_of_queue", {}),
+    "alpu": ("cells", "oldest_of_queue", {"block": 1}),
+    "microcode": ("capacity", "places_of_both", {}),
+    "hash_buckets": ("capacity", "places_of_both", {}),
+}
+"""Engines whose structures follow a curve: key of the size, the curve, and other parameters."""
+OTHERS = {"lhs": ("slots", "oldest_of_queue"), "moped": ("descriptors", "places_of_both")}
+"""Engines by other rules: key of the size, and the curve of what they hold at least."""
+EVERY = "MATCHBENCH_SIZES" in os.environ
+
+
+def _sizes(found: mb.Sizings) -> list[int]:
+    """Give the sizes that `matchbench size` replays; in nightly, many more."""
+    rows = found.needs.filter(pl.col("rank").is_null(), pl.col("communicator").is_null(), of="insertions")
+    longer = max(rows.iter_rows(named=True), key=lambda row: row["p100"])
+    sizes = {longer["p50"], longer["p99"], longer["p100"]}
+    if EVERY:
+        sizes |= {*range(1, 9), *range(1, longer["p100"] + 2, max(1, longer["p100"] // 24))}
+    return sorted(size for size in sizes if size > 0)
+
+
+def _curve(report: Report, holds: str, entries: int) -> tuple[int, ...]:
+    """Give what the curve of a replay says about posted receives and unexpected messages."""
+    assert report["sizing"] is not None
+    curves = pl.DataFrame(report["sizing"]["curves"], infer_schema_length=None)
+    rows = curves.filter(pl.col("rank").is_null(), pl.col("entries") <= entries, measure=holds).sort(
+        "entries"
+    )
+    posted, unexpected = (rows.filter(queue=queue)["value"].to_list() for queue in ("posted", "unexpected"))
+    return int(posted[-1]) if posted else 0, int(unexpected[-1]) if unexpected else 0
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split("-")[0])
+def test_replays_with_the_sizes_of_the_curves_overflow_as_often_as_these_say(path: Path) -> None:
+    compared = 0
+    with mb.Trace.open(path) as trace:
+        found = mb.size(trace, costs=[])
+        for engine, (key, holds, parameters) in CURVES.items():
+            for entries in _sizes(found):
+                size: dict[str, Any] = {key: entries, **parameters}
+                report = _replay(trace, mb.engine(engine, **size), counted=True)
+                overflows = _overflows(report)
+                # The order of operations depends on the engine: exact is the curve of its own order.
+                assert overflows == _curve(report, holds, entries), (engine, entries)
+                compared += sum(overflows)
+                # That of an engine without time is near (docs/sizing.md).
+                insertions = sum(_curve(report, "places_of_both", 0))
+                for queue, number in zip(("posted", "unexpected"), overflows, strict=True):
+                    said = found.overflows(entries, trace=trace.name, queue=queue, holds=holds)
+                    assert abs(said - number) <= 0.05 * insertions, (engine, entries, queue)
+        for engine, (key, holds) in OTHERS.items():
+            earlier = None
+            for entries in [*_sizes(found), 256]:
+                size = {key: entries}
+                report = _replay(trace, mb.engine(engine, **size), counted=True)
+                overflows = _overflows(report)
+                # What does not fit overflows, and more places overflow less.
+                least = _curve(report, holds, entries)
+                if engine == "lhs":  # its buffers hold heads of messages alone
+                    overflows, least = overflows[1:], least[1:]
+                assert sum(overflows) > 0 or sum(least) == 0, (engine, entries)
+                assert earlier is None or sum(overflows) <= earlier, (engine, entries)
+                earlier = sum(overflows)
+    assert compared > 0
 
 
 def test_the_command_answers_first_and_writes_tables_and_a_page(tmp_path: Path) -> None:
