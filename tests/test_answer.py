@@ -88,8 +88,8 @@ def test_a_program_without_matching_cost() -> None:
     assert (found.ranks.pattern, found.ranks.concerned) == ("none", ())
     said = found.sentences
     assert said["matters"] == (
-        "Matching does not matter: in software (linear:software) it costs this program 0 % of its run time; "
-        "from 1 % on it would matter."
+        "Matching does not matter: it costs this program 0 % of its run time in software (linear:software), "
+        "less than 1 %."
     )
     assert said["ranks"] == "None of the 8 ranks waits for matching."
     silent = constructed({"t": 0.0}, matches=0).answer.sentences
@@ -103,12 +103,11 @@ def test_one_rank_with_deep_queues_is_named() -> None:
     assert (found.ranks.pattern, found.ranks.concerned, found.ranks.worst) == ("few", (3,), 3)
     assert found.ranks.share == pytest.approx(400 / 405)
     assert found.sentences["matters"] == (
-        "Matching matters much for 1 of the 2 programs: in software (linear:software) it costs 30 % for t "
-        "and 0.1 % for shallow of the run time."
+        "Matching matters much for 1 of the 2 programs: t loses the most, 30 % of its run time in software "
+        "(linear:software)."
     )
     assert found.sentences["ranks"] == (
-        "In t, the worst trace, rank 3 of 6 does 99 % of the waiting for matching: rank 3 waits for 40 % of "
-        "its run time, the median rank for 0.1 %."
+        "In t, rank 3 of 6 does 99 % of the waiting; it waits for 40 % of its run time."
     )
 
 
@@ -116,13 +115,12 @@ def test_all_ranks_alike_and_an_uneven_share_are_told_apart() -> None:
     alike = constructed({"t": 0.02}, waits=[20.0, 18.0, 22.0, 19.0]).answer
     assert alike.sentences["matters"].startswith("Matching matters: ")
     assert alike.sentences["ranks"] == (
-        "All 4 ranks are alike: a rank waits for matching for 1.9 % of its run time (median), and rank 2 for "
-        "2.2 %, the most."
+        "All 4 ranks wait alike: 1.9 % of the run time (median), at most 2.2 % (rank 2)."
     )
     uneven = constructed({"t": 0.08}, waits=[90.0, 80.0, 60.0, 10.0, 10.0, 5.0, 5.0, 5.0]).answer
     assert uneven.sentences["matters"].startswith("Matching matters much: ")
-    assert uneven.sentences["ranks"].startswith(
-        "4 of the 8 ranks do 91 % of the waiting for matching: rank 0 waits for "
+    assert uneven.sentences["ranks"] == (
+        "4 of the 8 ranks do 91 % of the waiting; rank 0 waits for 9 % of its run time."
     )
 
 
@@ -131,8 +129,8 @@ def test_engines_within_the_threshold_in_every_trace_are_one_class() -> None:
     found = constructed({"s": 0.001, "t": 0.002}, engines=engines).answer
     assert [each.engines for each in found.classes] == [("a:x", "b:x"), ("c:x",), ("d:x",)]
     assert found.sentences["engines"] == (
-        "The 4 engines form 3 classes, alike within 1 % in every trace: a:x and b:x, 1.000 to 1.004 times "
-        "the run time without matching; c:x (1.005); d:x (2.000)."
+        "2 of 4 engines are alike within 1 %, 1.000 to 1.004 times the run time without matching: a:x and "
+        "b:x; c:x (1.005) and d:x (2.000) are slower."
     )
 
 
@@ -144,12 +142,31 @@ def test_the_noise_of_assumed_parameters_raises_the_threshold() -> None:
     found = constructed({"t": 0.02}, engines=engines, parameters=noisy).answer
     assert found.threshold == pytest.approx(0.04)
     assert found.sentences["engines"] == (
-        "All 2 engines are alike within 4 %, which is how much an assumed parameter moves them: 1.000 to "
-        "1.030 times the run time without matching."
+        "All 2 engines are alike within 4 %, as far as an assumed parameter moves them: 1.000 to 1.030 times "
+        "the run time without matching."
     )
     assert found.sentences["trust"] == (
-        "How far to trust it: the cost depends on 1 of 2 parameters (network.gap), 1 of them assumed "
-        "(100 %): network.gap; with one assumed parameter doubled or halved the cost is 1 % to 6 %."
+        "Trust: the parameter that changes the cost is assumed, network.gap: doubled or halved, the cost is "
+        "1 % to 6 %."
+    )
+
+
+def test_many_classes_are_counted_and_many_names_too() -> None:
+    engines = {f"{name}:x": [1.0 + 0.1 * at] for at, name in enumerate("abcde")}
+    found = constructed({"t": 0.02}, engines=engines).answer
+    assert found.sentences["engines"] == (
+        "a:x is the fastest of 5 engines, 1.000 times the run time without matching; 3 engines are in 3 "
+        "slower classes, and e:x (1.400) is the slowest."
+    )
+    alike = {f"{name}:x": [1.0] for name in "abcdefgh"} | {"z:x": [2.0]}
+    assert constructed({"t": 0.02}, engines=alike).answer.sentences["engines"] == (
+        "8 of 9 engines are alike within 1 %, 1.000 times the run time without matching: a:x, b:x, c:x, d:x, "
+        "e:x and 3 more; z:x (2.000) is slower."
+    )
+    parameters = {("network.a", "assumed"): (0.06, 0.01), ("network.b", "paper"): (0.07, 0.02)}
+    assert constructed({"t": 0.02}, parameters=parameters).answer.sentences["trust"] == (
+        "Trust: 1 of the 2 parameters that change the cost (50 %) is assumed, network.a: doubled or halved, "
+        "the cost is 1 % to 6 %."
     )
 
 
@@ -158,14 +175,11 @@ def test_the_least_depth_that_matters_is_named() -> None:
     variations += [("compute", 0.1, 0.012), ("compute", 10.0, 0.0001), ("network", 0.1, 0.0013)]
     said = constructed({"t": 0.001}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "Matching would matter with queues 100 times as deep (4 %) or processors 10 times as "
-        "fast (1.2 %), but "
-        "not with a network 10 times as fast (0.13 %)."
+        "It would matter with queues 100 times as deep (4 %) or processors 10 times as fast (1.2 %)."
     )
     never = [("depth", 1000.0, 0.002), ("compute", 0.1, 0.002), ("network", 0.1, 0.001)]
     assert constructed({"t": 0.001}, variations=never).answer.sentences["changes"] == (
-        "Matching would not matter with queues 1 000 times as deep (0.2 %), processors 10 times "
-        "as fast (0.2 %) "
+        "It would not matter with queues 1 000 times as deep (0.2 %), processors 10 times as fast (0.2 %) "
         "or a network 10 times as fast (0.1 %) either."
     )
 
@@ -179,17 +193,16 @@ def test_what_would_make_matching_cheap_is_named() -> None:
     ]
     said = constructed({"t": 0.2}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "Matching would cease to matter with an engine 10 times as fast (0.9 %), but not with 10 times the "
-        "computation between calls (2 %); queues 10 times as deep (90 %) would raise it."
+        "It would not matter with an engine 10 times as fast (0.9 %); with queues 10 times as deep (90 %) it "
+        "would cost more."
     )
 
 
 def test_the_recording_is_part_of_the_trust() -> None:
     crowded = constructed({"t": 0.1}, host_ranks=64, host_processors=2, waiting_share=0.4, state="cut").answer
     assert crowded.sentences["trust"] == (
-        "How far to trust it: no parameter was varied; t was recorded with 32 ranks per "
-        "processor, which waited "
-        "for a processor for 40 % of the time; trace or replay is incomplete: t."
+        "Trust: no parameter was varied; t was recorded with 32 ranks per processor, which waited for a "
+        "processor for 40 % of the time; trace or replay is incomplete: t."
     )
     unknown = constructed({"t": 0.1}, host_ranks=None, host_processors=None).answer
     assert "t does not tell whether ranks shared processors" in unknown.sentences["trust"]

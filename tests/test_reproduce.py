@@ -148,10 +148,14 @@ def test_tables_and_figures_are_written(hemmert2007: Reproduction, tmp_path: Pat
         )
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     for row in hemmert2007.counts.iter_rows(named=True):
-        assert f'<tr><td>{row["evidence"]}</td><td class="number">{row["holds"]}</td>' in page
+        assert f'<th scope="row">{row["evidence"]}</th><td class="number">{row["holds"]}</td>' in page
     assert hemmert2007.untested() in page
     assert page.index("predicted") < page.index("recovered") < page.index("recomputed")
-    assert all(f">{claim}</td>" in page for claim in hemmert2007.claims["id"])
+    assert all(f">{claim}</th>" in page for claim in hemmert2007.claims["id"])
+    # Every table sorts, and a claim is one row, so that it keeps its reasons.
+    assert page.count("<table") == page.count('<table class="sortable verdicts">') >= 4
+    verdicts = page[page.index("<h2>Verdicts</h2>") : page.index("<h2>Calibrated and assumed")]
+    assert verdicts.count('<tr data-engine="">') == hemmert2007.claims.height
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from matchbench.answer import MATTERS, MATTERS_MUCH, Answer, Change, EngineClass, Ranks, Trust
 
-_MOST = 8
+_MOST = 6
 """Names in a list above which the rest is counted."""
+_FEW = 3
+"""The same for names of lesser weight."""
 
 _SPEEDUPS = {"compute": "processors", "network": "a network"}
 
@@ -58,27 +60,26 @@ def _matters(answer: Answer) -> str:
     if answer.silent:
         programs = "this program" if len(costs) == 1 else f"these {len(costs)} programs"
         return f"Matching costs {programs} nothing: no message matched a receive."
-    many = sum(cost >= MATTERS for cost in costs.values())
     highest = max(costs.values())
     matters = "matters much" if highest >= MATTERS_MUCH else "matters"
-    in_software = f"in software ({answer.reference}) it costs"
-    limit = "" if many else f"; from {percent(MATTERS)} on it would matter"
+    on = f"its run time in software ({answer.reference})"
     if len(costs) == 1:
-        verdict = matters if many else "does not matter"
-        return f"Matching {verdict}: {in_software} this program {percent(highest)} of its run time{limit}."
-    if not many:
-        verdict = "matters for none of the"
-    else:
-        verdict = f"{matters} for all" if many == len(costs) else f"{matters} for {many} of the"
-    by_trace = _list([f"{percent(cost)} for {trace}" for trace, cost in costs.items()], "more")
-    return f"Matching {verdict} {len(costs)} programs: {in_software} {by_trace} of the run time{limit}."
+        verdict, limit = (
+            (matters, "") if highest >= MATTERS else ("does not matter", f", less than {percent(MATTERS)}")
+        )
+        return f"Matching {verdict}: it costs this program {percent(highest)} of {on}{limit}."
+    many = sum(cost >= MATTERS for cost in costs.values())
+    verdict = f"does not matter for any of the {len(costs)} programs"
+    if many:
+        verdict = f"{matters} for {'all' if many == len(costs) else f'{many} of the'} {len(costs)} programs"
+    return f"Matching {verdict}: {answer.worst} loses the most, {percent(highest)} of {on}."
 
 
 def _ranks(answer: Answer) -> str:
     ranks = answer.ranks
     if ranks is None:
         return "Nothing is known about single ranks."
-    where = f"In {answer.worst}, the worst trace, " if len(answer.costs) > 1 else ""
+    where = f"In {answer.worst}, " if len(answer.costs) > 1 else ""
     text = _rank_text(ranks)
     return where + text if where else text[0].upper() + text[1:]
 
@@ -90,49 +91,42 @@ def _rank_text(ranks: Ranks) -> str:
     if ranks.count == 1:
         return f"rank {ranks.worst} waits for matching for {most} of its run time."
     if ranks.pattern == "all":
-        return (
-            f"all {ranks.count} ranks are alike: a rank waits for matching for {median} of its run time "
-            f"(median), and rank {ranks.worst} for {most}, the most."
-        )
+        who = "both ranks" if ranks.count == 2 else f"all {ranks.count} ranks"
+        return f"{who} wait alike: {median} of the run time (median), at most {most} (rank {ranks.worst})."
     few = len(ranks.concerned)
     if ranks.pattern == "few":
         noun, verb = ("rank", "does") if few == 1 else ("ranks", "do")
         which = f"{noun} {_list([str(rank) for rank in ranks.concerned], 'more')} of {ranks.count} {verb}"
     else:
         which = f"{few} of the {ranks.count} ranks do"
-    return (
-        f"{which} {percent(ranks.share)} of the waiting for matching: rank {ranks.worst} waits for {most} "
-        f"of its run time, the median rank for {median}."
-    )
+    whose = "" if ranks.concerned == (ranks.worst,) else f"rank {ranks.worst} "
+    return f"{which} {percent(ranks.share)} of the waiting; {whose or 'it '}waits for {most} of its run time."
 
 
 def _engines(answer: Answer) -> str:
+    """Say which engines are as good as the fastest, and how much slower the others are."""
     classes = answer.classes
     if not classes:
         return "No simulated engine was compared to the end of a trace."
+    first, others = classes[0], classes[1:]
     within = f"within {percent(answer.threshold)}"
     if answer.threshold > MATTERS:
-        within += ", which is how much an assumed parameter moves them"
-    scope = " in every trace" if len(answer.costs) > 1 else ""
+        within += ", as far as an assumed parameter moves them"
     if answer.simulated == 1:
-        only = classes[0]
-        return f"Only one engine was compared: {only.engines[0]}, {_range(only)}."
-    if len(classes) == 1:
-        return f"All {answer.simulated} engines are alike {within}{scope}: {_range(classes[0])}."
-    if all(len(each.engines) == 1 for each in classes):
-        fastest, slowest = classes[0], classes[-1]
-        engines = f"No two of the {answer.simulated} engines are"
-        if answer.simulated == 2:
-            engines = "The 2 engines are not"
-        return (
-            f"{engines} alike {within}{scope}: {fastest.engines[0]} is the fastest, {_range(fastest)}, "
-            f"and {slowest.engines[0]} the slowest ({_ratios(slowest)})."
-        )
-    groups = [f"{_list(classes[0].engines, 'more')}, {_range(classes[0])}"]
-    groups += [f"{_list(each.engines, 'more')} ({_ratios(each)})" for each in classes[1:]]
+        return f"Only one engine was compared: {first.engines[0]}, {_range(first)}."
+    if not others:
+        return f"All {answer.simulated} engines are alike {within}: {_range(first)}."
+    slower = [f"{_list(each.engines, 'more', _FEW)} ({_ratios(each)})" for each in others]
+    if len(slower) > _FEW:
+        count = sum(len(each.engines) for each in others[:-1])
+        rest = f"{count} engines are in {len(others) - 1} slower classes, and {slower[-1]} is the slowest"
+    else:
+        rest = f"{_and(slower)} {'is' if len(others) == len(others[0].engines) == 1 else 'are'} slower"
+    if len(first.engines) == 1:
+        return f"{first.engines[0]} is the fastest of {answer.simulated} engines, {_range(first)}; {rest}."
     return (
-        f"The {answer.simulated} engines form {len(classes)} classes, alike {within}{scope}: "
-        f"{'; '.join(groups)}."
+        f"{len(first.engines)} of {answer.simulated} engines are alike {within}, {_range(first)}: "
+        f"{_list(first.engines, 'more')}; {rest}."
     )
 
 
@@ -161,12 +155,11 @@ def _would_matter(answer: Answer, about: str) -> str:
     faster = [each for each in answer.changes if each.change in _SPEEDUPS and each.factor < 1]
     yes = [_deeper(crossing)] if crossing else []
     yes += [_faster(each) for each in faster if each.cost >= MATTERS]
-    no = [] if crossing or not depths else [_deeper(depths[-1])]
-    no += [_faster(each) for each in faster if each.cost < MATTERS]
-    if not yes:
-        return f"Matching would not matter{about} with {_or(no)} either."
-    but = f", but not with {_or(no)}" if no else ""
-    return f"Matching would matter{about} with {_or(yes)}{but}."
+    if yes:
+        return f"It would matter{about} with {_or(yes)}."
+    no = [_deeper(depths[-1])] if depths else []
+    no += [_faster(each) for each in faster]
+    return f"It would not matter{about} with {_or(no)} either."
 
 
 def _would_not_matter(answer: Answer, about: str) -> str:
@@ -174,13 +167,15 @@ def _would_not_matter(answer: Answer, about: str) -> str:
     tested = [each for each in answer.changes if each.change == "matching" or each.factor > 1]
     tested = [each for each in tested if each.change != "depth"]
     yes = [_cheaper(each) for each in tested if each.cost < MATTERS]
-    no = [_cheaper(each) for each in tested if each.cost >= MATTERS]
     depths = [each for each in answer.changes if each.change == "depth"]
-    worse = f"; {_deeper(depths[0])} would raise it" if depths and depths[0].cost > (answer.base or 0) else ""
-    if not yes:
-        return f"Matching would still matter{about} with {_or(no)}{worse}."
-    but = f", but not with {_or(no)}" if no else ""
-    return f"Matching would cease to matter{about} with {_or(yes)}{but}{worse}."
+    worse = (
+        f"; with {_deeper(depths[0])} it would cost more"
+        if depths and depths[0].cost > (answer.base or 0)
+        else ""
+    )
+    if yes:
+        return f"It would not matter{about} with {_or(yes)}{worse}."
+    return f"It would still matter{about} with {_or([_cheaper(each) for each in tested])}{worse}."
 
 
 def _deeper(change: Change) -> str:
@@ -204,29 +199,34 @@ def _times(factor: float) -> str:
 
 
 def _trust(answer: Answer) -> str:
-    parts = [*_parameters(answer.trust), *_recordings(answer)]
-    if measured := answer.trust.measured:
+    trust = answer.trust
+    parts = [_parameters(trust), *_recordings(answer)]
+    if measured := trust.measured:
         parts.append(f"{measured} {'rows were' if measured > 1 else 'row was'} measured on this host")
-    return f"How far to trust it: {'; '.join(parts)}."
+    return f"Trust: {'; '.join(parts)}."
 
 
-def _parameters(trust: Trust) -> Iterator[str]:
+def _parameters(trust: Trust) -> str:
     if not trust.varied:
-        yield "no parameter was varied"
-    elif not trust.depends:
-        yield f"doubling or halving any of {trust.varied} parameters does not change the cost"
-    else:
-        assumed = "none of them assumed"
-        if trust.assumed:
-            share = percent(len(trust.assumed) / len(trust.depends))
-            assumed = f"{len(trust.assumed)} of them assumed ({share}): {_list(trust.assumed, 'more')}"
-        yield (
-            f"the cost depends on {len(trust.depends)} of {trust.varied} parameters "
-            f"({_list(trust.depends, 'more')}), {assumed}"
-        )
-    if trust.assumed and trust.low is not None and trust.high is not None:
-        extremes = f"{percent(trust.low)} to {percent(trust.high)}"
-        yield f"with one assumed parameter doubled or halved the cost is {extremes}"
+        return "no parameter was varied"
+    if not trust.depends:
+        return f"none of {trust.varied} parameters, doubled or halved, changes the cost"
+    count = len(trust.depends)
+    which = (
+        "the parameter that changes the cost"
+        if count == 1
+        else f"the {count} parameters that change the cost"
+    )
+    if not trust.assumed:
+        return f"{which} is not assumed" if count == 1 else f"none of {which} is assumed"
+    names = _list(trust.assumed, "more", _FEW)
+    share = f"{len(trust.assumed)} of {which} ({percent(len(trust.assumed) / count)})"
+    text = f"{share} {'is' if len(trust.assumed) == 1 else 'are'} assumed, {names}"
+    if count == 1:
+        text = f"{which} is assumed, {names}"
+    if trust.low is not None and trust.high is not None:
+        text += f": doubled or halved, the cost is {percent(trust.low)} to {percent(trust.high)}"
+    return text
 
 
 def _recordings(answer: Answer) -> Iterator[str]:
@@ -246,12 +246,16 @@ def _recordings(answer: Answer) -> Iterator[str]:
         yield f"trace or replay is incomplete: {_list(trust.incomplete, 'more')}"
 
 
-def _list(items: Sequence[str], rest: str) -> str:
+def _list(items: Sequence[str], rest: str, most: int = _MOST) -> str:
     """Join with commas and `and`; above a number of items, count the rest."""
     shown = list(items)
-    if len(shown) > _MOST:
-        shown = [*shown[: _MOST - 1], f"{len(shown) - _MOST + 1} {rest}"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    if len(shown) > most:
+        shown = [*shown[: most - 1], f"{len(shown) - most + 1} {rest}"]
+    return _and(shown)
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _or(items: Sequence[str]) -> str:

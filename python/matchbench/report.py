@@ -11,10 +11,9 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 import polars as pl
 
-from matchbench import _native, interruptible, report_charts, report_overview, summary
+from matchbench import _native, answer_text, interruptible, pages, report_charts, report_overview, summary
 from matchbench.output import write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -59,12 +58,12 @@ def write_report(
     found = [*report_overview.charts(comparison), *selected] if charts else []
     answer = comparison.answer
     names = comparison.results["trace"].unique(maintain_order=True).to_list()
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    page = environment.get_template("report.html").render(
+    page = pages.render(
+        "report.html",
         names=names,
         answer=answer.sentences,
+        classes=answer.classes,
+        threshold=answer_text.percent(answer.threshold),
         first=answer.worst or names[0],
         matrix=report_overview.matrix(comparison.results),
         engines=_switches(comparison.results),

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import polars as pl
 
-from matchbench import _native, report_charts, tables
+from matchbench import _native, pages, report_charts, tables
 from matchbench.report_overview import Chart
 from matchbench.sizing import QUEUES, worst_rank
 
@@ -139,9 +138,6 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
     charts
         Draw the curves.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     blocks = [
         {
             "trace": trace,
@@ -156,7 +152,8 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
         for trace in sizings.traces
     ]
     drawn = any(block["charts"] for block in blocks)
-    return environment.get_template("sizing.html").render(
+    return pages.render(
+        "sizing.html",
         names=sizings.traces,
         engine=sizings.engine,
         version=_native.version(),

@@ -5,9 +5,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from matchbench import _native, charts, figures, plots
+from matchbench import _native, charts, figures, pages, plots
 from matchbench.evidence import EVIDENCE
 from matchbench.output import write_file
 from matchbench.reproduce import Reproduction
@@ -26,10 +24,8 @@ def write_page(found: Reproduction, directory: Path) -> None:
         An existing directory.
     """
     study = figures.study(found.study) if found.study else None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    page = environment.get_template("verdicts.html").render(
+    page = pages.render(
+        "verdicts.html",
         version=_native.version(),
         revision=_native.revision(),
         study=study,
@@ -45,6 +41,7 @@ def write_page(found: Reproduction, directory: Path) -> None:
         areas=found.areas.unique("design", keep="first", maintain_order=True).to_dicts(),
         storage=found.storage.to_dicts(),
         parameters=found.parameters.to_dicts(),
+        library="",
     )
     write_file(directory / "report.html", page)
 

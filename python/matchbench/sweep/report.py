@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
-
-from matchbench import _native, report_charts, summary
+from matchbench import _native, pages, report_charts, summary
 from matchbench.output import write_file
 from matchbench.sweep import analysis, table
 from matchbench.sweep.charts import planned
@@ -36,10 +34,8 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         Put interactive charts into it.
     """
     selected = planned(sweep) if charts else []
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("matchbench"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    page = environment.get_template("sweep.html").render(
+    page = pages.render(
+        "sweep.html",
         study=sweep.study,
         names=[path.name.removesuffix(".tar.xz") for path in sweep.study.traces],
         version=_native.version(),
@@ -51,7 +47,7 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         headings=table.headings(sweep),
         rows=table.rows(sweep),
         legend=table.LEGEND,
-        remarks=list(summary.remark_lines(sweep.remarks)),
+        remarks=list(summary.remark_lines(sweep.remarks, most=len(sweep.remarks))),
         left_out=sweep.left_out,
         areas=_areas(sweep),
     )
