@@ -139,9 +139,8 @@ impl Trace {
         Ok(dict)
     }
 
-    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Reports
-    /// latencies by search depth with `depths`, and counts entries for sizes if `sizing` gives numbers of buckets, maybe
-    /// none.
+    /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Reports latencies by
+    /// search depth with `depths`, and counts entries for sizes if `sizing` gives numbers of buckets, maybe none.
     #[pyo3(signature = (
         engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), depths=false, sizing=None,
         progress=None
