@@ -34,7 +34,8 @@ TREE = {
 }
 
 STUBS = {
-    "ompi_config.h": "#define OPAL_ENABLE_FT_MPI 0\n#define OPAL_UNLIKELY(is) __builtin_expect(!!(is), 0)\n",
+    "ompi_config.h": "#define OPAL_ENABLE_FT_MPI 0\n#define OPAL_UNLIKELY(is) __builtin_expect(!!(is), 0)\n"
+    "#define OPAL_LIKELY(is) __builtin_expect(!!(is), 1)\n",
     "opal/class/opal_list.h": """typedef struct opal_list_item_t {
 	volatile struct opal_list_item_t *opal_list_next, *opal_list_prev;
 } opal_list_item_t;

@@ -9,7 +9,8 @@
  *
  * Short queues: up to CUSTOM_MATCH_SHORT entries are kept here, side by side in order of age, and searched inline; a
  * call costs more than such a search. One more moves all of them to the matcher, which then has the whole queue until
- * it is empty: at any time, either the short entries or the matcher's are the queue.
+ * it is empty: at any time, either the short entries or the matcher's are the queue. What a queue needs beyond its
+ * short entries is in functions that are not inlined, so that ob1's own code keeps its registers.
  *
  * Locks: ob1 holds the communicator's matching_lock in every call but two. It builds a communicator before another
  * thread can see it, and the performance variables read lengths without a lock, as they read those of ob1's own lists.
@@ -59,23 +60,33 @@ typedef struct custom_match_message {
 	void *fragment;
 } custom_match_message;
 
-/* Short entries are those from `head` to `tail`. `queued` entries are in the matcher; both never at a time. */
+/* Short entries are those from `head` to `tail`, and an empty queue has both at the first place. While the matcher has
+ * the queue, both are at the end, so that a search finds no short entry and an append no place. */
 typedef struct custom_match_prq {
-	size_t queued;
-	unsigned head, tail;
+	custom_match_receive *head, *tail;
+	size_t queued; /* entries in the matcher */
 	mbmatch_t *matcher;
 	custom_match_receive receives[CUSTOM_MATCH_SHORT];
 } custom_match_prq;
 
 typedef struct custom_match_umq {
+	custom_match_message *head, *tail;
 	size_t queued;
-	unsigned head, tail;
 	mbmatch_t *matcher;
 	custom_match_message messages[CUSTOM_MATCH_SHORT];
 } custom_match_umq;
 
-/* ob1 keeps a pointer to it from a search to the removal; here it is the handle of the fragment. */
+/* ob1 keeps a pointer to it from a search to the removal; here it is the place of a short message, or the handle of one
+ * in the matcher. */
 typedef struct custom_match_umq_node custom_match_umq_node;
+
+#ifdef __GNUC__
+#define CUSTOM_MATCH_RARE __attribute__((noinline, unused))
+#define CUSTOM_MATCH_ROLLED _Pragma("GCC unroll 1")
+#else
+#define CUSTOM_MATCH_RARE
+#define CUSTOM_MATCH_ROLLED
+#endif
 
 /* ob1 has no way to report that a queue cannot take an entry, and its own queues do not fail. */
 static inline void custom_match_failed(const char *what, mbmatch_status_t status)
@@ -144,6 +155,7 @@ static inline custom_match_prq *custom_match_prq_init(void)
 	if (NULL == queue) {
 		custom_match_failed("no queue for a communicator", MBMATCH_NO_MEMORY);
 	}
+	queue->head = queue->tail = queue->receives;
 	return queue;
 }
 
@@ -155,7 +167,7 @@ static inline void custom_match_prq_destroy(custom_match_prq *queue)
 
 static inline int custom_match_prq_size(custom_match_prq *queue)
 {
-	return (int) (queue->queued + queue->tail - queue->head);
+	return (int) (queue->queued + (size_t) (queue->tail - queue->head));
 }
 
 /* A posted receive is in no list of ob1, so that the links that it has for one are free: one of them has the handle,
@@ -173,54 +185,65 @@ static inline void custom_match_prq_queue(custom_match_prq *queue, const custom_
 	queue->queued++;
 }
 
-/* Makes place behind the short entries, or moves all of them to the matcher. */
-static inline void custom_match_prq_make_place(custom_match_prq *queue)
+/* An entry left the matcher. */
+static inline void custom_match_prq_count_removed(custom_match_prq *queue)
 {
-	unsigned left = queue->tail - queue->head;
-	if (CUSTOM_MATCH_SHORT == left) {
-		for (unsigned at = 0; at < CUSTOM_MATCH_SHORT; at++) {
-			custom_match_prq_queue(queue, &queue->receives[at]);
-		}
-		left = 0;
+	if (0 == --queue->queued) {
+		queue->head = queue->tail = queue->receives;
 	}
-	memmove(queue->receives, queue->receives + queue->head, left * sizeof(queue->receives[0]));
-	queue->head = 0;
-	queue->tail = left;
+}
+
+/* There is no place behind the short entries: makes one, or moves all of them to the matcher. */
+static CUSTOM_MATCH_RARE void custom_match_prq_append_full(custom_match_prq *queue, void *request, int tag, int source)
+{
+	custom_match_receive receive = custom_match_receive_of(tag, source, request);
+	size_t left = (size_t) (queue->tail - queue->head);
+	if (0 == queue->queued && CUSTOM_MATCH_SHORT > left) {
+		memmove(queue->receives, queue->head, left * sizeof(queue->receives[0]));
+		queue->head = queue->receives;
+		queue->tail = queue->receives + left;
+		*queue->tail++ = receive;
+		return;
+	}
+	for (; queue->head != queue->tail; queue->head++) {
+		custom_match_prq_queue(queue, queue->head);
+	}
+	custom_match_prq_queue(queue, &receive);
 }
 
 static inline void custom_match_prq_append(custom_match_prq *queue, void *request, int tag, int source)
 {
-	custom_match_receive receive = custom_match_receive_of(tag, source, request);
-	if (OPAL_UNLIKELY(0 == queue->queued && CUSTOM_MATCH_SHORT == queue->tail)) {
-		custom_match_prq_make_place(queue);
+	if (OPAL_UNLIKELY(queue->receives + CUSTOM_MATCH_SHORT == queue->tail)) {
+		custom_match_prq_append_full(queue, request, tag, source);
+		return;
 	}
-	if (0 == queue->queued) {
-		queue->receives[queue->tail++] = receive;
-	} else {
-		custom_match_prq_queue(queue, &receive);
-	}
+	*queue->tail++ = custom_match_receive_of(tag, source, request);
 }
 
-static inline void custom_match_prq_remove(custom_match_prq *queue, unsigned at)
+/* Members are moved one by one: a compiler makes a call of memmove of the copies of whole entries. */
+static inline void custom_match_prq_remove(custom_match_prq *queue, custom_match_receive *at)
 {
 	if (at == queue->head) {
 		queue->head++;
-		if (queue->head == queue->tail) {
-			queue->head = queue->tail = 0;
+	} else {
+		custom_match_receive *last = --queue->tail;
+		CUSTOM_MATCH_ROLLED
+		for (; at != last; at++) {
+			at->key = at[1].key;
+			at->care = at[1].care;
+			at->request = at[1].request;
 		}
-		return;
 	}
-	queue->tail--;
-	for (; at < queue->tail; at++) {
-		queue->receives[at] = queue->receives[at + 1];
+	if (queue->head == queue->tail) {
+		queue->head = queue->tail = queue->receives;
 	}
 }
 
 static inline int custom_match_prq_cancel(custom_match_prq *queue, void *request)
 {
 	mbmatch_handle_t handle = (uintptr_t) ((opal_list_item_t *) request)->opal_list_prev;
-	for (unsigned at = queue->head; at < queue->tail; at++) {
-		if (queue->receives[at].request == request) {
+	for (custom_match_receive *at = queue->head; at != queue->tail; at++) {
+		if (at->request == request) {
 			custom_match_prq_remove(queue, at);
 			return 1;
 		}
@@ -228,7 +251,7 @@ static inline int custom_match_prq_cancel(custom_match_prq *queue, void *request
 	if (0 == queue->queued || MBMATCH_OK != mbmatch_cancel(queue->matcher, handle, NULL)) {
 		return 0;
 	}
-	queue->queued--;
+	custom_match_prq_count_removed(queue);
 	return 1;
 }
 
@@ -241,30 +264,35 @@ static inline mbmatch_status_t custom_match_take(mbmatch_t *matcher, const mbmat
 }
 #endif
 
+static CUSTOM_MATCH_RARE void *custom_match_prq_take_queued(custom_match_prq *queue, uint64_t key)
+{
+	void *request = NULL;
+	mbmatch_envelope_t envelope = custom_match_envelope(key);
+	mbmatch_status_t status = custom_match_take(queue->matcher, &envelope, &request);
+	if (MBMATCH_MATCHED == status) {
+		custom_match_prq_count_removed(queue);
+		return request;
+	}
+	if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
+		custom_match_failed("a search of the posted receives", status);
+	}
+	return NULL;
+}
+
 /* The oldest receive that accepts a message, removed; NULL if there is none. */
 static inline void *custom_match_prq_find_dequeue_verify(custom_match_prq *queue, int tag, int source)
 {
-	void *request = NULL;
 	uint64_t key = custom_match_key(tag, source);
-	for (unsigned at = queue->head; at < queue->tail; at++) {
-		if (custom_match_accepts(&queue->receives[at], key)) {
-			request = queue->receives[at].request;
+	custom_match_receive *end = queue->tail;
+	CUSTOM_MATCH_ROLLED
+	for (custom_match_receive *at = queue->head; at != end; at++) {
+		if (custom_match_accepts(at, key)) {
+			void *request = at->request;
 			custom_match_prq_remove(queue, at);
 			return request;
 		}
 	}
-	if (0 != queue->queued) {
-		mbmatch_envelope_t envelope = custom_match_envelope(key);
-		mbmatch_status_t status = custom_match_take(queue->matcher, &envelope, &request);
-		if (MBMATCH_MATCHED == status) {
-			queue->queued--;
-			return request;
-		}
-		if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
-			custom_match_failed("a search of the posted receives", status);
-		}
-	}
-	return NULL;
+	return 0 == queue->queued ? NULL : custom_match_prq_take_queued(queue, key);
 }
 
 static inline int custom_match_print_receive(void *unused, const mbmatch_queued_receive_t *receive)
@@ -278,11 +306,10 @@ static inline int custom_match_print_receive(void *unused, const mbmatch_queued_
 
 static inline void custom_match_prq_dump(custom_match_prq *queue)
 {
-	for (unsigned at = queue->head; at < queue->tail; at++) {
-		const custom_match_receive *receive = &queue->receives[at];
+	for (const custom_match_receive *at = queue->head; at != queue->tail; at++) {
 		mbmatch_queued_receive_t shown = {
-		    .user = receive->request,
-		    .pattern = custom_match_pattern(receive),
+		    .user = at->request,
+		    .pattern = custom_match_pattern(at),
 		};
 		(void) custom_match_print_receive(NULL, &shown);
 	}
@@ -301,6 +328,7 @@ static inline custom_match_umq *custom_match_umq_init(void)
 	if (NULL == queue) {
 		custom_match_failed("no queue for a communicator", MBMATCH_NO_MEMORY);
 	}
+	queue->head = queue->tail = queue->messages;
 	return queue;
 }
 
@@ -312,7 +340,7 @@ static inline void custom_match_umq_destroy(custom_match_umq *queue)
 
 static inline int custom_match_umq_size(custom_match_umq *queue)
 {
-	return (int) (queue->queued + queue->tail - queue->head);
+	return (int) (queue->queued + (size_t) (queue->tail - queue->head));
 }
 
 static inline void custom_match_umq_queue(custom_match_umq *queue, const custom_match_message *message)
@@ -326,89 +354,120 @@ static inline void custom_match_umq_queue(custom_match_umq *queue, const custom_
 	queue->queued++;
 }
 
-static inline void custom_match_umq_make_place(custom_match_umq *queue)
+/* As custom_match_prq_append_full. */
+static CUSTOM_MATCH_RARE void custom_match_umq_append_full(custom_match_umq *queue, int tag, int source, void *fragment)
 {
-	unsigned left = queue->tail - queue->head;
-	if (CUSTOM_MATCH_SHORT == left) {
-		for (unsigned at = 0; at < CUSTOM_MATCH_SHORT; at++) {
-			custom_match_umq_queue(queue, &queue->messages[at]);
-		}
-		left = 0;
+	custom_match_message message = {.key = custom_match_key(tag, source), .fragment = fragment};
+	size_t left = (size_t) (queue->tail - queue->head);
+	if (0 == queue->queued && CUSTOM_MATCH_SHORT > left) {
+		memmove(queue->messages, queue->head, left * sizeof(queue->messages[0]));
+		queue->head = queue->messages;
+		queue->tail = queue->messages + left;
+		*queue->tail++ = message;
+		return;
 	}
-	memmove(queue->messages, queue->messages + queue->head, left * sizeof(queue->messages[0]));
-	queue->head = 0;
-	queue->tail = left;
+	for (; queue->head != queue->tail; queue->head++) {
+		custom_match_umq_queue(queue, queue->head);
+	}
+	custom_match_umq_queue(queue, &message);
 }
 
 static inline void custom_match_umq_append(custom_match_umq *queue, int tag, int source, void *fragment)
 {
-	custom_match_message message = {.key = custom_match_key(tag, source), .fragment = fragment};
-	if (OPAL_UNLIKELY(0 == queue->queued && CUSTOM_MATCH_SHORT == queue->tail)) {
-		custom_match_umq_make_place(queue);
+	if (OPAL_UNLIKELY(queue->messages + CUSTOM_MATCH_SHORT == queue->tail)) {
+		custom_match_umq_append_full(queue, tag, source, fragment);
+		return;
 	}
-	if (0 == queue->queued) {
-		queue->messages[queue->tail++] = message;
-	} else {
-		custom_match_umq_queue(queue, &message);
-	}
+	queue->tail->key = custom_match_key(tag, source);
+	queue->tail->fragment = fragment;
+	queue->tail++;
 }
 
-/* The oldest fragment that a receive or probe accepts, which stays; `held` or `index` name it for
- * custom_match_umq_remove_hold. NULL if there is none. */
+static CUSTOM_MATCH_RARE void *custom_match_umq_find_queued(custom_match_umq *queue, int tag, int source,
+                                                            custom_match_umq_node **held)
+{
+	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
+	mbmatch_pattern_t wanted = custom_match_pattern(&pattern);
+	mbmatch_message_t message;
+	mbmatch_handle_t handle = 0;
+	mbmatch_status_t status = mbmatch_probe(queue->matcher, &wanted, &message, &handle);
+	if (MBMATCH_MATCHED == status) {
+		*held = (custom_match_umq_node *) (uintptr_t) handle;
+		return message.user;
+	}
+	if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
+		custom_match_failed("a search of the unexpected messages", status);
+	}
+	return NULL;
+}
+
+/* The oldest fragment that a receive or probe accepts, which stays; `held` names it for custom_match_umq_remove_hold.
+ * NULL if there is none. */
 static inline void *custom_match_umq_find_verify_hold(custom_match_umq *queue, int tag, int source,
                                                       custom_match_umq_node **previous, custom_match_umq_node **held,
                                                       int *index)
 {
-	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
-	*previous = NULL;
-	*held = NULL;
-	*index = 0;
-	for (unsigned at = queue->head; at < queue->tail; at++) {
-		const custom_match_message *message = &queue->messages[at];
-		if (custom_match_accepts(&pattern, message->key)) {
-			*index = (int) at;
-			return message->fragment;
-		}
+	custom_match_message *at = queue->head, *end = queue->tail;
+	(void) previous;
+	(void) index;
+	if (at == end) {
+		return OPAL_LIKELY(0 == queue->queued) ? NULL : custom_match_umq_find_queued(queue, tag, source, held);
 	}
-	if (0 != queue->queued) {
-		mbmatch_pattern_t wanted = custom_match_pattern(&pattern);
-		mbmatch_message_t message;
-		mbmatch_handle_t handle = 0;
-		mbmatch_status_t status = mbmatch_probe(queue->matcher, &wanted, &message, &handle);
-		if (MBMATCH_MATCHED == status) {
-			*held = (custom_match_umq_node *) (uintptr_t) handle;
-			*index = -1;
-			return message.user;
+	if (OPAL_LIKELY(OMPI_ANY_TAG != tag && OMPI_ANY_SOURCE != source)) {
+		uint64_t key = custom_match_key(tag, source);
+		CUSTOM_MATCH_ROLLED
+		for (; at != end; at++) {
+			if (at->key == key) {
+				*held = (custom_match_umq_node *) at;
+				return at->fragment;
+			}
 		}
-		if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
-			custom_match_failed("a search of the unexpected messages", status);
+		return NULL;
+	}
+	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
+	CUSTOM_MATCH_ROLLED
+	for (; at != end; at++) {
+		if (custom_match_accepts(&pattern, at->key)) {
+			*held = (custom_match_umq_node *) at;
+			return at->fragment;
 		}
 	}
 	return NULL;
 }
 
+static CUSTOM_MATCH_RARE void custom_match_umq_remove_queued(custom_match_umq *queue, custom_match_umq_node *held)
+{
+	mbmatch_status_t status = mbmatch_discard(queue->matcher, (uintptr_t) held, NULL);
+	if (OPAL_UNLIKELY(MBMATCH_OK != status)) {
+		custom_match_failed("an unexpected message cannot be removed", status);
+	}
+	if (0 == --queue->queued) {
+		queue->head = queue->tail = queue->messages;
+	}
+}
+
 static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_match_umq_node *previous,
                                                 custom_match_umq_node *held, int index)
 {
+	custom_match_message *at = (custom_match_message *) held;
 	(void) previous;
-	if (0 > index) {
-		mbmatch_status_t status = mbmatch_discard(queue->matcher, (uintptr_t) held, NULL);
-		if (OPAL_UNLIKELY(MBMATCH_OK != status)) {
-			custom_match_failed("an unexpected message cannot be removed", status);
-		}
-		queue->queued--;
+	(void) index;
+	if (OPAL_UNLIKELY(0 != queue->queued)) {
+		custom_match_umq_remove_queued(queue, held);
 		return;
 	}
-	if ((unsigned) index == queue->head) {
+	if (at == queue->head) {
 		queue->head++;
-		if (queue->head == queue->tail) {
-			queue->head = queue->tail = 0;
+	} else {
+		custom_match_message *last = --queue->tail;
+		CUSTOM_MATCH_ROLLED
+		for (; at != last; at++) {
+			at->key = at[1].key;
+			at->fragment = at[1].fragment;
 		}
-		return;
 	}
-	queue->tail--;
-	for (unsigned at = (unsigned) index; at < queue->tail; at++) {
-		queue->messages[at] = queue->messages[at + 1];
+	if (queue->head == queue->tail) {
+		queue->head = queue->tail = queue->messages;
 	}
 }
 
@@ -422,10 +481,9 @@ static inline int custom_match_print_message(void *unused, const mbmatch_queued_
 
 static inline void custom_match_umq_dump(custom_match_umq *queue)
 {
-	for (unsigned at = queue->head; at < queue->tail; at++) {
-		const custom_match_message *message = &queue->messages[at];
+	for (const custom_match_message *at = queue->head; at != queue->tail; at++) {
 		mbmatch_queued_message_t shown = {
-		    .message = {.user = message->fragment, .envelope = custom_match_envelope(message->key)},
+		    .message = {.user = at->fragment, .envelope = custom_match_envelope(at->key)},
 		};
 		(void) custom_match_print_message(NULL, &shown);
 	}
