@@ -456,7 +456,7 @@ static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_
 		custom_match_umq_remove_queued(queue, held);
 		return;
 	}
-	if (at == queue->head) {
+	if (OPAL_LIKELY(at == queue->head)) {
 		queue->head++;
 	} else {
 		custom_match_message *last = --queue->tail;
