@@ -226,6 +226,7 @@ impl Adaptive {
         self.posted.cancel(handle)
     }
 
+    #[inline(always)]
     pub(crate) fn discard(&mut self, handle: Handle) -> Option<u64> {
         self.unexpected.discard(handle)
     }

@@ -52,6 +52,12 @@ fn index_position(stamp: u64) -> u32 {
     stamp as u32 >> 1
 }
 
+/// The part of the handle of a message of the table, from its stamp.
+#[inline(always)]
+fn generation_in(storage: Storage, stamp: u64) -> u32 {
+    if storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) }
+}
+
 /// A visitor of messages without an index: keeps the slot and age of the oldest that a pattern
 /// accepts.
 fn keep_oldest(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
@@ -356,19 +362,24 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         if self.short.len() == 0 {
-            return if self.storage == Storage::ShortQueue { None } else { self.probe_slow(pattern) };
+            if self.storage == Storage::ShortQueue || self.table.len() == 0 {
+                return None;
+            }
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.probe_slow(pattern) };
+            return match self.table.find_fast(bits, source) {
+                FastPath::Taken(slot) => Some(self.queued_in_table(slot)),
+                FastPath::NoMatch => None,
+                FastPath::Decline => self.probe_slow(pattern),
+            };
         }
         self.short.oldest_accepted(pattern).map(|at| self.queued_in_short(at))
     }
 
-    /// As [`Self::probe`], not in a short queue. Outlined, since a probe of a short queue takes a
+    /// As [`Self::probe`], in a table that is not empty. Outlined, since a probe of a short queue takes a
     /// few cycles.
     #[cold]
     #[inline(never)]
     fn probe_slow(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
-        if self.table.len() == 0 {
-            return None;
-        }
         match pattern.source {
             Some(source) if pattern.ignore == 0 => {
                 let first = self.table.find(pattern.bits, source, |_| true)?;
@@ -387,15 +398,16 @@ impl UnexpectedMessages {
     }
 
     /// The message in a slot of the table, which must be occupied.
+    #[inline(always)]
     fn queued_in_table(&self, slot: u32) -> QueuedMessage {
         let Message { user, envelope } = self.table.message_at(slot);
         let generation = self.generation_of(self.table.stamp_at(slot).unwrap_or(FIRST_AGE));
         QueuedMessage { handle: Handle::new(slot, generation), user, envelope }
     }
 
-    /// The part of the handle of a message of the table, from its stamp.
+    #[inline(always)]
     fn generation_of(&self, stamp: u64) -> u32 {
-        if self.storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) }
+        generation_in(self.storage, stamp)
     }
 
     /// Appends all messages to `into`, which is empty, oldest first.
@@ -483,7 +495,23 @@ impl UnexpectedMessages {
     }
 
     /// Removes a message by its handle; returns its user value.
+    #[inline(always)]
     pub(super) fn discard(&mut self, handle: Handle) -> Option<u64> {
+        let storage = self.storage;
+        let is_named = |stamp| generation_in(storage, stamp) == handle.generation();
+        // No slot of the table has the number of a handle of the short queue.
+        match self.table.remove_fast(handle.index(), is_named) {
+            Some((user, stamp)) => {
+                self.on_removed(stamp);
+                Some(user)
+            }
+            None => self.discard_slow(handle),
+        }
+    }
+
+    /// As [`Self::discard`].
+    #[inline(never)]
+    fn discard_slow(&mut self, handle: Handle) -> Option<u64> {
         let Some(slot) = ShortQueue::slot(handle) else { return self.discard_in_table(handle) };
         let is_named = |age| generation(age) == handle.generation();
         if self.storage == Storage::ShortQueue {

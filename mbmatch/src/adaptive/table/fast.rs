@@ -4,7 +4,7 @@
 //! They are inlined into the callers, make no calls, and decline whatever needs more than the head
 //! of a collision chain.
 
-use super::{EntryTable, FREE, Slot, is_slot};
+use super::{EntryTable, FREE, NIL, Oldest, Slot, is_slot};
 
 /// The result of a fast path.
 pub(in crate::adaptive) enum FastPath<T> {
@@ -64,6 +64,42 @@ impl EntryTable {
         }
         self.len -= 1;
         FastPath::Taken(user)
+    }
+
+    /// The slot of the oldest entry of a key if it is the first of its collision chain. The table must have been grown
+    /// before. Here `Taken` leaves the entry in its place.
+    #[inline(always)]
+    pub(in crate::adaptive) fn find_fast(&self, bits: u64, source: u32) -> FastPath<u32> {
+        let slot = self.get(self.hash.home_slot(bits, source)).head;
+        if !is_slot(slot) {
+            return FastPath::NoMatch;
+        }
+        let entry = self.get(slot);
+        if entry.bits == bits && entry.source == source {
+            return FastPath::Taken(slot);
+        }
+        if is_slot(self.next_key(slot)) { FastPath::Decline } else { FastPath::NoMatch }
+    }
+
+    /// Removes the entry in `slot`, which may be any number, if `is_named` accepts its stamp and it is the first of its
+    /// collision chain. Returns its user value and stamp. `None`: nothing was changed.
+    #[inline(always)]
+    pub(in crate::adaptive) fn remove_fast(
+        &mut self,
+        slot: u32,
+        is_named: impl FnOnce(u64) -> bool,
+    ) -> Option<(u64, u64)> {
+        let Slot { bits, user, stamp, source, .. } = *self.slots.get(slot as usize)?;
+        if stamp == FREE || !is_named(stamp) {
+            return None;
+        }
+        let home = self.hash.home_slot(bits, source);
+        if self.get(home).head != slot {
+            return None;
+        }
+        self.unchain(Oldest { home, before: NIL, slot });
+        self.release(slot);
+        Some((user, stamp))
     }
 
     /// Appends an entry to a table that is not empty, if its key is the first of its collision
