@@ -8,8 +8,8 @@
 
 struct resolution {
   struct context *context;
-  struct dlist_entry *moved; /* tagged messages from the first on whose source became known, oldest first */
-  bool unknown;              /* a source is still unknown */
+  struct dlist_entry known; /* tagged messages whose source became known, oldest first */
+  bool unknown;             /* a source is still unknown */
 };
 
 /* The source of a message as its provider knows it now. */
@@ -33,13 +33,11 @@ static bool resolve(struct resolution *resolution, struct entry *entry) {
   return false;
 }
 
-/* The matcher keeps messages in order of age; those behind a changed one are queued again behind it. */
 static int visit_waiting(void *argument, const mbmatch_queued_message_t *message) {
   struct resolution *resolution = argument;
   struct entry *entry = message->message.user;
-  if (!resolve(resolution, entry) && dlist_empty(resolution->moved)) return MBMATCH_VISIT_KEEP;
-  dlist_insert_tail(&entry->all, resolution->moved);
-  return MBMATCH_VISIT_REMOVE;
+  if (resolve(resolution, entry)) dlist_insert_tail(&entry->all, &resolution->known);
+  return MBMATCH_VISIT_KEEP;
 }
 
 static int queue_tagged(struct context *context, struct entry *entry) {
@@ -51,23 +49,32 @@ static int queue_tagged(struct context *context, struct entry *entry) {
   return FI_SUCCESS;
 }
 
+/* A receive that names the source already: the address was that of another process when it was posted. */
+static void start_for(struct context *context, struct entry *receive, struct entry *entry) {
+  const struct request request = request_of(&receive->rx.peer_entry);
+  context->waiting_tagged--;
+  fill(context, entry, &request);
+  dlist_remove(&receive->all);
+  ofi_buf_free(receive);
+  if (start_tagged(entry)) FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message\n");
+}
+
 static void resolve_tagged(struct context *context, struct resolution *resolution) {
-  /* Without memory to queue all again nothing is removed, and the next change of addresses tries again. */
-  size_t posted, waiting;
-  mbmatch_lengths(context->tagged, &posted, &waiting);
-  if (mbmatch_reserve(context->tagged, posted, waiting) != MBMATCH_OK ||
-      mbmatch_visit_messages(context->tagged, visit_waiting, resolution, NULL) != MBMATCH_OK) {
+  /* Without memory for the visit nothing is changed, and the next change of addresses tries again. */
+  if (mbmatch_visit_messages(context->tagged, visit_waiting, resolution, NULL) != MBMATCH_OK) {
     resolution->unknown = true;
     FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no memory to look for messages whose source is known now\n");
   }
-  while (!dlist_empty(resolution->moved)) {
+  while (!dlist_empty(&resolution->known)) {
     struct entry *entry;
-    dlist_pop_front(resolution->moved, struct entry, entry, all);
-    context->waiting_tagged--;
-    if (queue_tagged(context, entry)) {
-      FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no memory: a message is lost\n");
-      discard(entry, true);
-    }
+    dlist_pop_front(&resolution->known, struct entry, entry, all);
+    const uint32_t source = source_of(context, entry->rx.peer_entry.addr);
+    void *receive;
+    const mbmatch_status_t status = mbmatch_change_source(context->tagged, entry->handle, source, &receive, NULL);
+    if (status == MBMATCH_MATCHED)
+      start_for(context, receive, entry);
+    else if (status != MBMATCH_OK)
+      failed(status);
   }
 }
 
@@ -95,9 +102,8 @@ static void resolve_untagged(struct context *context, struct resolution *resolut
 static void settle(struct context *context) {
   if (!__atomic_load_n(&context->changed, __ATOMIC_RELAXED)) return;
   if (!__atomic_exchange_n(&context->changed, false, __ATOMIC_ACQ_REL) || !context->unknown) return;
-  struct dlist_entry moved;
-  dlist_init(&moved);
-  struct resolution resolution = {context, &moved, false};
+  struct resolution resolution = {.context = context};
+  dlist_init(&resolution.known);
   resolve_tagged(context, &resolution);
   resolve_untagged(context, &resolution);
   context->unknown = resolution.unknown;

@@ -69,8 +69,8 @@ struct context {
   int resolver_count;
 };
 
-/* The source of messages from an address that is not known (yet); no receive names it. */
-#define UNKNOWN UINT32_MAX
+/* The source of messages from an address that is not known (yet). */
+#define UNKNOWN MBMATCH_SOURCE_UNKNOWN
 
 static struct context *context_of(struct fid_peer_srx *srx) {
   return srx->ep_fid.fid.context;

@@ -71,10 +71,11 @@ static void cut(struct context *context, struct entry *buffer, size_t size, stru
   if (from->msg_size < context->base.min_multi_recv_size) buffer->used_up = true;
 }
 
+/* What the caller of a posted receive passed. */
 static struct request request_of(const struct fi_peer_rx_entry *buffer) {
   return (struct request){.iov = buffer->iov,
                           .desc = buffer->desc,
-                          .count = 1,
+                          .count = buffer->count,
                           .addr = buffer->addr,
                           .user = buffer->context,
                           .flags = buffer->flags & ~FI_MULTI_RECV};
