@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Every visible chart is there, and drawn for the width that the window has now: charts are drawn again some
+# time after a change of the width, and have no content for a moment.
 DRAWN = """
 () => [...document.querySelectorAll("figure:not([hidden]) .chart")]
-  .every((each) => each.querySelector("svg.marks"))
+  .every((each) => each.querySelector("svg.marks") && Number(each.dataset.drawnFor) === innerWidth)
 """
 SIZE: ViewportSize = {"width": 1100, "height": 900}
 

@@ -10,7 +10,7 @@ import pytest
 
 import matchbench as mb
 from matchbench.cli import main
-from tests.browser import SIZE, open_page
+from tests.browser import DRAWN, SIZE, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,6 +46,7 @@ def page(opened: tuple[str, Page, list[str]]) -> Iterator[Page]:
     _, page, said = opened
     yield page
     page.set_viewport_size(SIZE)
+    page.wait_for_function(DRAWN)
     page.get_by_label("Rows that contain").fill("")
     assert said == []
 
@@ -83,7 +84,6 @@ def test_a_table_sorts_and_filters_and_a_chart_has_its_data(page: Page) -> None:
 @pytest.mark.parametrize("width", [390, 1100])
 def test_the_page_fits_its_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_timeout(400)  # charts are drawn again 200 ms after a change of the width
-    page.wait_for_function("document.querySelectorAll('figure .chart svg.marks').length > 0")
+    page.wait_for_function(DRAWN)
     inner, outer = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     assert inner <= outer

@@ -43,8 +43,10 @@ def page(opened: tuple[Page, list[str]]) -> Iterator[Page]:
     page.get_by_role("button", name="all", exact=True).click()
     page.get_by_label("Rows that contain").fill("")
     page.get_by_role("combobox", name="Trace").select_option("deep")
+    page.wait_for_function(DRAWN)
     yield page
     page.set_viewport_size(SIZE)
+    page.wait_for_function(DRAWN)
     page.emulate_media(color_scheme="light", media="screen")
     assert said == []
 
@@ -151,9 +153,7 @@ def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:
 @pytest.mark.parametrize("width", [360, 1400])
 def test_the_page_fits_its_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
-    page.wait_for_function(
-        "() => document.querySelector('figure:not([hidden]) svg').clientWidth <= innerWidth"
-    )
+    page.wait_for_function(DRAWN)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -82,6 +82,7 @@
       if (!spec.facet) addDataTable(chart, spec);
     }
     const space = chart.clientWidth;
+    const inWindow = window.innerWidth;
     const narrow = space < 620;
     const margin = narrow ? Math.min(spec.usermeta.margin, 190) : spec.usermeta.margin;
     const fitted = fit(spec, Math.max(120, Math.min(820, space - margin)), narrow);
@@ -94,6 +95,7 @@
     try {
       const { view } = await vegaEmbed(place, fitted, { actions, config, renderer: "svg", tooltip });
       views.set(chart, view);
+      chart.dataset.drawnFor = inWindow;
     } catch (error) {
       place.textContent = `This chart cannot be drawn: ${error.message}`;
       console.error(error);
