@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[1]
 INCLUDE = ROOT / "matching" / "plugin" / "include"
 WALK = ROOT / "tests" / "engines" / "walk.cc"
 
+# Of an engine that never returns: longer than its process takes to start beside others.
+SILENCE_S = 5
+
 Compile = Callable[..., Path]
 
 
@@ -182,19 +185,20 @@ def test_files_that_are_no_library_are_refused(matchbench: Command, tmp_path: Pa
         ("throws", "`offer` failed: two receives are enough"),
         ("odd_status", "`offer` returned 17, which has no meaning there"),
         ("crashes", "its process was ended by SIGSEGV"),
-        ("never_returns", "it did not return within 2 s"),
+        ("never_returns", f"it did not return within {SILENCE_S} s"),
     ],
 )
 def test_a_fault_of_a_library_is_named_by_the_kit_and_refused_by_a_comparison(
     walk: str, matchbench: Command, fault: str, text: str
 ) -> None:
-    done = matchbench("engine", "test", walk, "--set", f"fault={fault}", "--silence", "2")
+    silence = SILENCE_S if fault == "never_returns" else own_engines.SILENCE_S
+    done = matchbench("engine", "test", walk, "--set", f"fault={fault}", "--silence", str(silence))
     assert done.returncode == 1, done.stderr
     assert "first failure: corpus" in done.stdout
     assert "spec/cases/" in done.stdout
     assert text in done.stdout
     with pytest.raises(mb.MatchbenchError) as caught:
-        own_engines.check(mb.engine(walk, fault=fault), silence_s=2)
+        own_engines.check(mb.engine(walk, fault=fault), silence_s=silence)
     assert walk in str(caught.value)
     assert text in str(caught.value)
 
@@ -295,7 +299,11 @@ FAULTS = {
         RECEIVES.replace("enumerate(self.posted)", "reversed([*enumerate(self.posted)])"),
         "the engine says `receive ",
     ),
-    "never returns": (LENGTHS, "        while True:\n            pass\n", "it did not return within 2 s"),
+    "never returns": (
+        LENGTHS,
+        "        while True:\n            pass\n",
+        f"it did not return within {SILENCE_S} s",
+    ),
 }
 """What is changed in the template, and what the kit says of it."""
 
@@ -303,7 +311,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_of_a_class_is_named_with_status_1(idea: Path, matchbench: Command, fault: str) -> None:
     old, new, text = FAULTS[fault]
-    done = matchbench("engine", "test", _changed(idea, old, new), "--silence", "2")
+    silence = SILENCE_S if fault == "never returns" else own_engines.SILENCE_S
+    done = matchbench("engine", "test", _changed(idea, old, new), "--silence", str(silence))
     assert done.returncode == 1, done.stderr + done.stdout
     assert "first failure: " in done.stdout
     assert text in done.stdout
