@@ -263,6 +263,9 @@ def generate(
 def papers() -> list[tuple[str, str]]:
     """List citation key and alias of every paper."""
 
+def claims_of(paper: str) -> list[tuple[str, list[str]]]:
+    """List id and systems of every claim of `paper` (key or alias)."""
+
 def reproduce(paper: str, *, jobs: int | None = None) -> Findings:
     """Measure and judge every claim of `paper` (key or alias); with `jobs`, all that figures show."""
 

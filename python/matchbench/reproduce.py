@@ -349,21 +349,12 @@ class Reproduction:
         MatchbenchError
             When no claim is about one of `systems`, or none matches one of `ids`.
         """
-        ids = tuple(map(pattern_of, ids))
-        about = {row["id"]: set(row["systems"].split(", ")) for row in self.claims.iter_rows(named=True)}
-        known = sorted(set().union(*about.values()))
-        if unknown := next((system for system in systems if system not in known), None):
-            msg = f"system `{unknown}`: no claim is about it; expected one of: {', '.join(known)}"
-            raise MatchbenchError(msg)
-        if unmatched := next((glob for glob in ids if not any(fnmatchcase(i, glob) for i in about)), None):
-            msg = f"id `{unmatched}`: no claim has such an id; see `spec/claims.toml`"
-            raise MatchbenchError(msg)
+        about = {row["id"]: row["systems"].split(", ") for row in self.claims.iter_rows(named=True)}
+        chosen = _chosen(about, systems, ids)
         kept = [
             row["id"]
             for row in self.claims.iter_rows(named=True)
-            if (not systems or about[row["id"]].intersection(systems))
-            and (not ids or any(fnmatchcase(row["id"], glob) for glob in ids))
-            and (not verdicts or row["verdict"] in verdicts)
+            if row["id"] in chosen and (not verdicts or row["verdict"] in verdicts)
         ]
         return dataclasses.replace(
             self,
@@ -442,6 +433,35 @@ def pattern_of(glob: str) -> str:
     head, dot, rest = glob.partition(".")
     keys = {alias: key for key, alias in papers().items()}
     return f"{keys.get(head, head)}{dot}{rest}"
+
+
+def _chosen(about: dict[str, list[str]], systems: tuple[str, ...], ids: tuple[str, ...]) -> set[str]:
+    """Choose claims by `systems` and `ids`, from the systems that each claim is about."""
+    globs = tuple(map(pattern_of, ids))
+    known = sorted(set().union(*about.values()))
+    if unknown := next((system for system in systems if system not in known), None):
+        msg = f"system `{unknown}`: no claim is about it; expected one of: {', '.join(known)}"
+        raise MatchbenchError(msg)
+    if unmatched := next((glob for glob in globs if not any(fnmatchcase(i, glob) for i in about)), None):
+        msg = f"id `{unmatched}`: no claim has such an id; see `spec/claims.toml`"
+        raise MatchbenchError(msg)
+    return {
+        claim
+        for claim, its in about.items()
+        if (not systems or not set(its).isdisjoint(systems))
+        and (not globs or any(fnmatchcase(claim, glob) for glob in globs))
+    }
+
+
+def check_choice(paper: str, *, systems: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
+    """Check what `Reproduction.only` will choose from, before anything is measured.
+
+    Raises
+    ------
+    MatchbenchError
+        When there is no such paper, no claim is about one of `systems`, or none matches one of `ids`.
+    """
+    _chosen(dict(_native.claims_of(paper)), systems, ids)
 
 
 def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:

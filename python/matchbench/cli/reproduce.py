@@ -110,9 +110,11 @@ def command(
     each.
     """
     from matchbench.cli.reproduce_report import show
-    from matchbench.reproduce import MARKER, key_of
+    from matchbench.reproduce import MARKER, check_choice, key_of
 
     papers = tuple(map(key_of, papers))
+    for paper in papers:
+        check_choice(paper, systems=systems, ids=ids)
     several = len(papers) > 1
     if output is None and figures:
         targets = {paper: Path("out") / paper for paper in papers}

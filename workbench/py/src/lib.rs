@@ -52,7 +52,7 @@ mod _native {
         packet_settings, spine_sources,
     };
     #[pymodule_export]
-    use super::reproduce::{describe_benchmark, papers, reproduce, study_text};
+    use super::reproduce::{claims_of, describe_benchmark, papers, reproduce, study_text};
     #[pymodule_export]
     use super::trace::{Trace, trace_file_bytes};
     #[pymodule_export]

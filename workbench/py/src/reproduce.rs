@@ -23,6 +23,15 @@ pub(crate) fn papers() -> Vec<(&'static str, &'static str)> {
     REGISTRY.keys().collect()
 }
 
+/// Every claim of `paper`, a key or an alias: its id, and the systems that it is about.
+#[pyfunction]
+pub(crate) fn claims_of(paper: &str) -> PyResult<Vec<(String, Vec<String>)>> {
+    let claims = mb_reproduce::claims().map_err(bad_input)?;
+    let key = REGISTRY.find(paper).map_err(bad_input)?.key();
+    let own = claims.into_iter().filter(|claim| claim.paper == key);
+    Ok(own.map(|claim| (claim.id, claim.systems)).collect())
+}
+
 /// Judges every claim of `paper`, a key or an alias: tables of claims, of their interpretations and
 /// of what figures are drawn from, and the engines used. With `jobs`, what only figures show is run
 /// too, that many runs at a time.
