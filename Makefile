@@ -94,7 +94,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
-  python guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
+  python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
@@ -141,6 +141,10 @@ nightly-fuzz-%: .venv/sanitizers.stamp
 # `make test` runs the tests of Python on an unoptimized module; this is the one that users have.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp
 	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 --ignore tests/test_rust.py
+
+# The claims of crowley2000, with runs of the lengths that count.
+nightly-reproduce: setup .venv/packages.stamp
+	MATCHBENCH_LONG=1 $(VENV)/pytest --durations 10 -k crowley2000 tests/test_reproduce.py
 
 # The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
 nightly-guest-mpi: setup .venv/packages.stamp .venv/guest.stamp
@@ -205,6 +209,7 @@ nightly-openmpi: setup .venv/mpi.stamp
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
+	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-reproduce --test reproduce
 
 gen: setup ## rewrite every generated file
 	cargo xtask gen

@@ -3,7 +3,6 @@
 
 import json
 import os
-import re
 import signal
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ INDEPENDENT = (
 )
 # Tests below these folders build into one folder.
 BUILT_TOGETHER = ("recorder/tests", "examples/mpi/tests")
-# Tests that run no engine: files, folders, and those of a paper that is about processors.
+# Tests that run no engine: files and folders.
 WITHOUT_ENGINES = (
     "examples/mpi/tests/",
     "recorder/tests/",
@@ -35,6 +34,7 @@ WITHOUT_ENGINES = (
     "tests/test_guest.py",
     "tests/test_guest_mpi.py",
     "tests/test_guest_programs.py",
+    "tests/test_interruptible.py",
     "tests/test_launchers.py",
     "tests/test_libfabric.py",
     "tests/test_mbmatch_c.py",
@@ -44,8 +44,6 @@ WITHOUT_ENGINES = (
     "tests/test_netproc.py",
     "tests/test_openmpi.py",
 )
-# A paper that is reproduced once in a process, and longer than all others.
-LONG_PAPER = re.compile(r"tests/test_reproduce\.py::test_\w*(_crowley2000_\w*|\[crowley2000\])$")
 
 
 def group(name: str) -> str:
@@ -59,8 +57,6 @@ def group(name: str) -> str:
     path = name.partition("::")[0]
     if path in INDEPENDENT:
         return name
-    if LONG_PAPER.match(name):
-        return f"{path} crowley2000"
     return next((folder for folder in BUILT_TOGETHER if path.startswith(f"{folder}/")), path)
 
 
@@ -81,19 +77,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 @cache
 def _key(*, engines: bool) -> str:
     """Return the key of a test of Python that runs engines or does not."""
-    return unchanged.key(lambda name: engines or not name.startswith("engines/"))
+    return unchanged.key(
+        lambda name: (engines or not name.startswith("engines/")) and not unchanged.RUST_TESTS.search(name)
+    )
 
 
 @cache
 def _key_of_program(program: Path, crate: str) -> str:
     """Return the key of a Rust test program.
 
-    Its sources are in the program; what it reads besides is neither Rust nor Python, except for those of
-    its own crate. The tests of xtask read every file.
+    Its sources are in the program, and so is what they include.
     """
     return unchanged.key(
-        lambda name: crate == "xtask" or name.startswith(f"{crate}/") or not name.endswith((".rs", ".py")),
-        [program],
+        lambda name: crate == "xtask" or name.startswith((f"{crate}/", *unchanged.READ_BY_RUST)), [program]
     )
 
 
@@ -105,8 +101,9 @@ def key_of(item: pytest.Item) -> str:
     program, folder = parameters.get("program"), parameters.get("folder")
     if isinstance(program, Path) and isinstance(folder, Path):
         return _key_of_program(program, str(folder.relative_to(unchanged.ROOT)))
-    name = item.nodeid
-    return _key(engines=not (name.startswith(WITHOUT_ENGINES) or LONG_PAPER.match(name)))
+    if isinstance(page := parameters.get("page"), Path):
+        return _key(engines=unchanged.ENGINE_COMMANDS.search(page.read_text(encoding="utf-8")) is not None)
+    return _key(engines=not item.nodeid.startswith(WITHOUT_ENGINES))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 """The tests of a file run in one process, which makes its fixtures once; tests that passed are left out."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,40 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
     status, printed = results()
     assert (status, "\n2 tests left out" in printed) == (0, True), printed
+
+
+def read_outside(source: str, text: str) -> set[str]:
+    """Find the top-level folders that a Rust source names by paths out of its crate, except to include."""
+    crate = source.rpartition("/src/" if "/src/" in source else "/tests/")[0]
+    found = set()
+    for line in text.splitlines():
+        if re.search(r"include(_str|_bytes)?!|#\[path", line):
+            continue
+        for path in re.findall(r'"/?(\.\.(?=["/])[^"{]*)', line):
+            found.add(os.path.normpath(f"{crate}/{path}").partition("/")[0] + "/")
+    return found
+
+
+def test_rust_tests_read_only_what_is_in_their_keys() -> None:
+    assert read_outside("a/b/tests/c.rs", 'x("../d/e"); y("/../../spec/f"); z("..")') == {"a/", "spec/"}
+    assert read_outside("a/src/c.rs", 'include_str!("../../docs/x.md")') == set()
+    words = ["git", "ls-files", "*/src/*.rs", "*/tests/*.rs"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    wrong = {
+        source: outside
+        for source in listed
+        if not source.startswith(("xtask/", "fuzz/"))
+        and (outside := read_outside(source, (ROOT / source).read_text()) - set(unchanged.READ_BY_RUST))
+    }
+    assert wrong == {}, "name these folders in READ_BY_RUST of tests/unchanged.py"
+
+
+def test_pages_without_commands_of_engines_are_recognized() -> None:
+    assert unchanged.ENGINE_COMMANDS.search("text\n$ time matchbench compare out\n")
+    assert unchanged.ENGINE_COMMANDS.search("$ cd x && matchbench engines show linear")
+    assert not unchanged.ENGINE_COMMANDS.search(
+        "text with matchbench compare\n$ matchbench trace stats compare\n"
+    )
 
 
 def test_a_damaged_record_is_none_and_the_slowest_group_is_first(tmp_path: Path) -> None:

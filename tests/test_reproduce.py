@@ -4,6 +4,7 @@
 import dataclasses
 import importlib
 import json
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,13 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 
 
+# Its runs are long: `make nightly PARTS=reproduce` judges them. The results of short runs are recorded, and
+# compared in `workbench/reproduce/tests`.
+LONG = pytest.mark.skipif(
+    "MATCHBENCH_LONG" not in os.environ, reason="long; part `reproduce` of make nightly"
+)
+
+
 @cache
 def reproduced(key: str) -> Reproduction:
     """Reproduce a paper once for all tests."""
@@ -47,7 +55,10 @@ def test_every_claim_of_the_ledger_has_a_verdict(hemmert2007: Reproduction) -> N
     assert set(hemmert2007.claims["verdict"]) == set(VERDICTS)
 
 
-@pytest.fixture(scope="module", params=["hemmert2007", "tanabe2013", "xiong2018", "gu2011", "crowley2000"])
+@pytest.fixture(
+    scope="module",
+    params=["hemmert2007", "tanabe2013", "xiong2018", "gu2011", pytest.param("crowley2000", marks=LONG)],
+)
 def paper(request: pytest.FixtureRequest) -> Reproduction:
     return reproduced(request.param)
 
@@ -280,6 +291,16 @@ def test_bad_input_is_refused(matchbench: Command, words: list[str], message: st
     assert (done.returncode, done.stdout, done.stderr) == (BAD_INPUT, "", f"matchbench: {message}\n")
 
 
+def test_a_choice_without_claims_is_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(MODULE, "reproduce", lambda _paper, **_: pytest.fail("measured"))
+    assert main(["reproduce", "hemmert2007", "tanabe2013", "--system", "lhs"]) == BAD_INPUT
+    assert capsys.readouterr().err.startswith(
+        "matchbench: system `lhs`: no claim is about it; expected one of: all, "
+    )
+
+
 def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "claims.json").write_text("[]")
@@ -312,6 +333,7 @@ def test_every_result_of_gu2011_has_a_verdict_or_names_the_run_that_is_missing(t
         assert series.to_list()[:3] == ["BASEMOPED", "OPTCOPY", "OPTCACHE"]
 
 
+@LONG
 def test_nothing_of_crowley2000_differs_without_an_explanation() -> None:
     found = reproduced("crowley2000")
     assert found.explained

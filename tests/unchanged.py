@@ -10,6 +10,7 @@ the tests, the longest group first; without them, those of `tests/seconds.json` 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,15 @@ TOOLS = (
     "riscv64-linux-gnu-gcc",
     "qemu-riscv64",
     "cargo",
+)
+
+# What Rust tests read when they run, besides the files of their own crate. Those of xtask read every file.
+READ_BY_RUST = ("examples/", "guest/", "spec/")
+# Sources of which nothing gets into the module of Python.
+RUST_TESTS = re.compile(r"/(?:benches|tests)/.*\.rs$")
+# Commands that run engines: a page without them runs none.
+ENGINE_COMMANDS = re.compile(
+    r"^\$ .*\bmatchbench (?:compare|engines?|mu|reproduce|size|sweep)\b", re.MULTILINE
 )
 
 

@@ -105,8 +105,7 @@ fn build(bit_manipulation: bool, handler: Option<&Path>, name: &str) -> Option<V
 
 #[test]
 fn the_commands_compile_the_committed_programs() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let example = root.join("examples/netproc/block_port.c");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/netproc/block_port.c");
     let bad = folder().join("tests/bad.c");
     for (spine, bits, handler) in [
         (Spine::Plain, false, None),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The claims of Crowley et al. on our machine with short runs, and on broken ones.
 //!
-//! Verdicts are those of long runs, which `tests/test_reproduce.py` judges; here is what must hold
-//! of runs of any length.
+//! Verdicts are those of long runs, which `make nightly PARTS=reproduce` judges; here is what must hold
+//! of runs of any length, and what the short ones give.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use mb_netproc::contract::{Classifier, OsThread};
@@ -66,6 +67,31 @@ fn every_run_accounts_for_each_packet_once() {
         assert_eq!(report.harts.iter().map(|hart| hart.packets).sum::<u64>(), report.offered, "{name}");
         assert_eq!(report.windows.iter().map(|window| window.packets).sum::<u64>(), report.offered, "{name}");
     }
+}
+
+/// What short runs give, so that a change of the machine's times is seen here, long before the runs that count.
+#[test]
+fn short_runs_give_the_recorded_results() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reproduce/crowley2000-short.txt");
+    let mut found = String::new();
+    for finding in FINDINGS.iter().filter(|finding| finding.claim.kind == Kind::Result) {
+        for each in &finding.interpretations {
+            let (id, what) = (&finding.claim.id, &each.interpretation);
+            writeln!(found, "{id} | {} | {} | {}", what.name, what.measured, each.verdict.as_str()).unwrap();
+        }
+    }
+    if std::env::var_os("MATCHBENCH_BLESS").is_some() {
+        std::fs::write(file, &found).unwrap();
+    }
+    let recorded = std::fs::read_to_string(file).unwrap();
+    let differ: Vec<_> = recorded.lines().zip(found.lines()).filter(|(recorded, found)| recorded != found).collect();
+    assert!(
+        recorded == found,
+        "{file}: {} of {} lines differ (recorded, found): {differ:#?}\nif the times were meant to change, run \
+         `make nightly PARTS=reproduce`, which judges the claims, then `make bless`",
+        differ.len(),
+        recorded.lines().count().max(found.lines().count()),
+    );
 }
 
 /// The shares of Table 6, whatever the lengths of bursts.
