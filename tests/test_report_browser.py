@@ -125,7 +125,7 @@ def test_a_trace_is_chosen_and_a_mark_shows_its_values(page: Page) -> None:
 
 
 def test_the_wheel_with_the_shift_key_zooms(page: Page) -> None:
-    figure = page.locator("figure:not([hidden])", has_text="match latency against entries visited")
+    figure = page.locator("figure:not([hidden])", has_text="match latency against search depth")
     chart = figure.locator("svg.marks")
     before = chart.text_content()
     chart.scroll_into_view_if_needed()
@@ -140,10 +140,10 @@ def test_the_wheel_with_the_shift_key_zooms(page: Page) -> None:
 
 
 def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:
-    chart = page.locator("figure:not([hidden])", has_text="match latency against entries visited")
+    chart = page.locator("figure:not([hidden])", has_text="match latency against search depth")
     described = chart.locator("[role=graphics-document]").first.get_attribute("aria-label") or ""
     assert described.startswith(
-        "deep: match latency against entries visited. Lines: 4 engines, searches of up to "
+        "deep: match latency against search depth. Lines: 4 engines, search depths of up to "
     )
     chart.get_by_text("Data of this chart as a table").click()
     assert chart.locator("table th").first.inner_text() == "label"
