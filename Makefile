@@ -168,8 +168,8 @@ nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
 	MATCHBENCH_SLURM=1 MATCHBENCH_SIZES=all $(VENV)/pytest --durations 10 tests/test_sizing.py tests/test_sweep.py tests/test_sweep_slurm.py
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
-	MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
-	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py
+	MATCHBENCH_LONG=1 MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
+	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py examples/mpi/tests
 
 # The other parts of MPI go on with the next compiler when one fails.
 nightly-mpi-bench: setup .venv/mpis.stamp
