@@ -3,7 +3,9 @@
 
 import json
 import os
+import resource
 import signal
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ INDEPENDENT = (
 )
 # Tests below these folders build into one folder.
 BUILT_TOGETHER = ("recorder/tests", "examples/mpi/tests")
+# Groups of tests whose processor time is shown; it depends little on what else the machine does.
+MOST_SHOWN = 10
 # Tests that run no engine: files and folders.
 WITHOUT_ENGINES = (
     "examples/mpi/tests/",
@@ -126,6 +130,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 LEFT_OUT = pytest.StashKey[int]()
+BEGAN = pytest.StashKey[float]()
+PROCESSOR = "processor seconds"
+
+
+def processor_seconds() -> float:
+    """Give the processor time of this process, and of those that it started and that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note the processor time before the fixtures of a test."""
+    item.stash[BEGAN] = processor_seconds()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the processor time of a test to its last report."""
+    report = yield
+    if report.when == "teardown":
+        report.user_properties.append((PROCESSOR, processor_seconds() - item.stash[BEGAN]))
+    return report
 
 
 class Recorder:
@@ -136,6 +163,7 @@ class Recorder:
         self.path = path
         self.results = unchanged.load(path)
         self.seconds: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
         self.failed: set[str] = set()
         self.left_out = 0
 
@@ -143,6 +171,9 @@ class Recorder:
         """Add the time of a phase; a test has passed when its call has, and no phase failed."""
         name = report.nodeid
         self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        used = dict(report.user_properties).get(PROCESSOR)
+        if isinstance(used, float):
+            self.processor[group(name)] = self.processor.get(group(name), 0.0) + used
         passed = report.when == "call" and report.passed
         if report.failed:
             self.failed.add(name)
@@ -168,7 +199,13 @@ class Recorder:
         part.replace(self.path)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say how many tests were left out."""
+        """Say which groups took most processor time, and how many tests were left out."""
+        most = sorted(self.processor.items(), key=lambda pair: -pair[1])[:MOST_SHOWN]
+        if most:
+            total = sum(self.processor.values())
+            terminalreporter.section(f"processor time: {total:.0f} s, of them")
+        for name, seconds in most:
+            terminalreporter.write_line(f"{seconds:.1f} s {name}")
         if self.left_out:
             terminalreporter.write_line(
                 f"{self.left_out} tests left out: they passed before on the same files "

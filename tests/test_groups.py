@@ -51,7 +51,7 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     engine.parent.mkdir()
     engine.write_text("fn linear() {}\n")
     right = "def test_right():\n    assert True\n"
-    wrong = "def test_wrong():\n    assert False\n"
+    wrong = "def test_wrong():\n    assert sum(range(10_000_000)) == 0\n"
     (tmp_path / "tests" / "test_launchers.py").write_text(right)  # one of those without engines
     (tmp_path / "tests" / "test_cli.py").write_text(right + wrong)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)  # noqa: S607 - the git of the PATH
@@ -79,6 +79,9 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
 
     status, printed = results("--numprocesses", "2")
     assert (status, "1 failed, 2 passed" in printed, "left out" in printed) == (1, True, False), printed
+    # The file whose test works is above the other one.
+    _, _, shown = printed.partition("processor time: ")
+    assert re.search(r" s tests/test_cli\.py\n[\d.]+ s tests/test_launchers\.py\n", shown), printed
     # What failed runs again; what passed does not.
     status, printed = results("--numprocesses", "2")
     assert (status, "1 failed in" in printed) == (1, True), printed
