@@ -236,6 +236,10 @@ impl ChipObserver for () {
 pub struct Chip {
     config: ChipConfig,
     cores: Vec<Core>,
+    /// For each core, the next cycle to be stepped without an event of the memory or another core.
+    next: Vec<u64>,
+    /// The cores, as bits, with an instruction that waits for what the memory or another core changes.
+    waiting: u64,
     code: Code,
     /// The next cycle to be simulated.
     now: u64,
@@ -258,6 +262,8 @@ impl Chip {
         let cores = (0..config.cores).map(|core| Core::new(config, core, entry & !1)).collect::<Result<Vec<_>, _>>()?;
         let mut chip = Self {
             config: *config,
+            next: vec![0; cores.len()],
+            waiting: 0,
             cores,
             code: Code::new(),
             now: 0,
@@ -374,12 +380,7 @@ impl Chip {
     /// one.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
-        self.cores
-            .iter()
-            .map(|core| core.shared.next)
-            .filter(|&next| next != u64::MAX)
-            .min()
-            .map(|next| next.max(self.now))
+        self.next.iter().copied().filter(|&next| next != u64::MAX).min().map(|next| next.max(self.now))
     }
 
     /// Takes the DMA transfers that have completed since the last call.
@@ -452,13 +453,15 @@ impl Chip {
             while let Some((hart, pending)) = memory.external_interrupt() {
                 self.set_external(hart, pending);
             }
-            let mut transferred = false;
+            // The cores, as bits, of which memory has completed requests.
+            let (mut transferred, mut arrived) = (false, 0_u64);
             for completion in &self.completions {
                 if completion.source == Source::Dma {
                     self.transfers.push(*completion);
                     transferred = true;
                 } else {
-                    self.cores[completion.core].shared.next = now;
+                    self.next[completion.core] = now;
+                    arrived |= 1 << completion.core;
                 }
             }
             let mut environment = Environment::<S> {
@@ -471,27 +474,33 @@ impl Chip {
                 ended: false,
                 interrupts: &mut self.interrupts,
             };
-            let (mut next, mut waits) = (u64::MAX, false);
+            let mut due = 0;
+            for (index, &next) in self.next.iter().enumerate() {
+                due |= u64::from(next <= now || self.every_cycle) << index;
+            }
             // Cores take turns: the first one advances by 1 in each cycle.
-            let turn = (now % self.cores.len() as u64) as usize;
-            let (last, first) = self.cores.split_at_mut(turn);
-            for cores in [first, last] {
-                for core in cores {
-                    if core.shared.next <= now
-                        || core.shared.waits() && core.shared.may_continue(environment.memory)
-                        || self.every_cycle
-                    {
-                        core.step(now, &self.completions, &mut environment);
-                        if environment.ended
-                            && let Some(fault) = core.shared.fault
-                        {
-                            return Err(fault);
-                        }
+            let from_first = u64::MAX << (now % self.cores.len() as u64);
+            for part in [from_first, !from_first] {
+                let mut left = (due | self.waiting) & part;
+                while left != 0 {
+                    let index = left.trailing_zeros() as usize;
+                    let own = left & left.wrapping_neg();
+                    left ^= own;
+                    let core = &mut self.cores[index];
+                    if due & own == 0 && !core.shared.may_continue(environment.memory) {
+                        continue;
                     }
-                    next = next.min(core.shared.next);
-                    waits |= core.shared.waits();
+                    let completions = if arrived & own == 0 { &[][..] } else { &self.completions[..] };
+                    self.next[index] = core.step(now, completions, &mut environment);
+                    self.waiting = self.waiting & !own | u64::from(core.shared.waits()) << index;
+                    if environment.ended
+                        && let Some(fault) = core.shared.fault
+                    {
+                        return Err(fault);
+                    }
                 }
             }
+            let mut next = self.next.iter().fold(u64::MAX, |first, &next| first.min(next));
             let active = environment.active;
             ended = environment.ended;
             while let Some(hart) = self.interrupts.pop() {
@@ -499,10 +508,10 @@ impl Chip {
                 if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {
                     supervisor.raise_software();
                 }
-                self.cores[core].shared.next = now + 1;
+                self.next[core] = now + 1;
                 next = now + 1;
             }
-            if waits && active || self.every_cycle || ended {
+            if self.waiting != 0 && active || self.every_cycle || ended {
                 next = now + 1;
             } else if let Some(event) = memory.next_event() {
                 next = next.min(event);

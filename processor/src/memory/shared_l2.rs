@@ -379,9 +379,12 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         if !self.backing.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);
         }
+        // Before the `match`, as loads are most frequent.
+        if request.kind == RequestKind::Load {
+            return self.load(cycle, &request, false);
+        }
         match request.kind {
-            RequestKind::Load => self.load(cycle, &request, false),
-            RequestKind::LoadReserved => self.load(cycle, &request, true),
+            RequestKind::Load | RequestKind::LoadReserved => self.load(cycle, &request, true),
             RequestKind::Store { value } => self.write(cycle, &request, EntryKind::Store, value),
             RequestKind::StoreConditional { value } => self.write(cycle, &request, EntryKind::Conditional, value),
             RequestKind::Atomic { kind, operand } => self.write(cycle, &request, EntryKind::Atomic(kind), operand),

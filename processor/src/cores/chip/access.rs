@@ -96,7 +96,7 @@ impl Core {
             return;
         }
         context.pending &= !bit(number);
-        if context.across.belongs_to(context.entry(number)) {
+        if context.across.belongs_to(number) {
             self.shared.across_arrived(context, completion.value, completion.at.max(now));
             return;
         }
@@ -114,7 +114,7 @@ impl Shared {
         now: u64,
         environment: &mut Environment<'_, S>,
     ) {
-        if context.serial & bit(context.head) != 0 {
+        if context.serial != 0 && context.serial & bit(context.head) != 0 {
             self.execute_alone(context, 0, now, environment);
         }
         let mut unsent = context.unsent;
@@ -148,13 +148,13 @@ impl Shared {
             let other = context.youngest(stores);
             let store = context.entry(other);
             if store.overlaps(load) {
-                let ready = self.has_second::<S>(context, other);
+                let ready = self.has_second::<S>(context, other, now);
                 // A device answers each of its loads itself.
                 let device = environment.memory.region(load.address, load.width) == Region::Device;
                 if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
                     return;
                 }
-                let data = self.registers.values[store.sources[1]];
+                let data = self.registers.file[store.sources[1]].value;
                 let value = data >> (8 * load.address.wrapping_sub(store.address));
                 context.unsent &= !own;
                 context.statistics.forwarded += 1;
@@ -186,19 +186,18 @@ impl Shared {
                 return;
             }
         }
-        match self.request(context, index, number, RequestKind::Load, now, environment) {
-            Answer::Ready { at, value } => {
-                context.unsent &= !own;
-                self.bind(context, index, number, Known { value, at }, now, environment);
-            }
-            Answer::Pending => {
-                context.unsent &= !own;
-                context.pending |= own;
-            }
-            Answer::Retry => self.retry = true,
-            Answer::Fault => {
-                self.fail::<S>(context, index, number, now);
-            }
+        let answer = self.request(context, index, number, RequestKind::Load, now, environment);
+        // Not a `match`, as the first answer is by far the most frequent one.
+        if let Answer::Ready { at, value } = answer {
+            context.unsent &= !own;
+            self.bind(context, index, number, Known { value, at }, now, environment);
+        } else if answer == Answer::Pending {
+            context.unsent &= !own;
+            context.pending |= own;
+        } else if answer == Answer::Retry {
+            self.retry = true;
+        } else {
+            self.fail::<S>(context, index, number, now);
         }
     }
 
@@ -208,10 +207,11 @@ impl Shared {
         let entry = context.entry_mut(number);
         entry.fails = true;
         let end = now + u64::from(entry.decoded.latency);
+        let physical = entry.physical;
         context.unsent &= !own;
         context.serial &= !own;
         context.performed |= own & context.loads;
-        self.schedule::<S>(index, number, now, end);
+        self.schedule::<S>(index, (number, physical), now, end);
     }
 
     /// Sends the access of an instruction.
@@ -234,6 +234,7 @@ impl Shared {
     }
 
     /// Gives a load or an atomic its value, which is the content of its address in this cycle.
+    #[inline]
     fn bind<S: Setting>(
         &mut self,
         context: &mut Context,
@@ -245,16 +246,30 @@ impl Shared {
     ) {
         let entry = context.entry(number);
         let loads = entry.decoded.kind == Kind::Load;
-        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
+        let physical = entry.physical;
+        self.registers.file[physical].value = entry.extension.extend(value, entry.width);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
-        self.schedule::<S>(index, number, now, end);
+        self.schedule::<S>(index, (number, physical), now, end);
         if !loads {
             return;
         }
         context.performed |= bit(number);
         // A younger load of the same address may have an older value.
-        let mut younger =
-            (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
+        let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
+        if younger != 0 {
+            self.repeat_younger(context, index, (number, younger), now, environment);
+        }
+    }
+
+    /// Removes the loads that took their values from before those of an older load of the same address.
+    fn repeat_younger<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        (number, mut younger): (u64, u64),
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
         while younger != 0 {
             let other = context.oldest(younger);
             let load = context.entry(other);
@@ -282,7 +297,7 @@ impl Shared {
         let entry = *context.entry(number);
         let drained = |memory: &S::Memory| memory.drained(self.number, index as u8);
         let end = now + u64::from(entry.decoded.latency);
-        let operands = entry.sources.map(|source| self.registers.values[source]);
+        let operands = entry.sources.map(|source| self.registers.file[source].value);
         let may_execute = match entry.decoded.operation.evaluate(entry.pc, operands, Rounding::NearestEven) {
             Effect::Atomic { width, kind, .. } => {
                 self.execute_atomic(context, index, width, kind, now, environment);
@@ -330,7 +345,7 @@ impl Shared {
                 } else if access.writes && access.number == SATP {
                     self.report_address_space(context, index, environment);
                 }
-                self.registers.values[entry.physical] = value.unwrap_or(0);
+                self.registers.file[entry.physical].value = value.unwrap_or(0);
                 true
             }
             _ => {
@@ -341,15 +356,15 @@ impl Shared {
                 environment.active = true;
                 if context.supervisor.is_some() {
                     let Some(value) = self.supervisor_call(context, index, now, environment) else { return };
-                    self.registers.values[entry.physical] = value;
+                    self.registers.file[entry.physical].value = value;
                     context.serial &= !bit(number);
                     context.entry_mut(number).accessed = now;
-                    self.schedule::<S>(index, number, now, end);
+                    self.schedule::<S>(index, (number, entry.physical), now, end);
                     return;
                 }
                 match self.call(context, index, now, environment) {
                     SyscallResult::Value(value) => {
-                        self.registers.values[entry.physical] = value;
+                        self.registers.file[entry.physical].value = value;
                         context.waits = false;
                         true
                     }
@@ -374,7 +389,7 @@ impl Shared {
         if may_execute {
             context.serial &= !bit(number);
             context.entry_mut(number).accessed = now;
-            self.schedule::<S>(index, number, now, end);
+            self.schedule::<S>(index, (number, entry.physical), now, end);
         }
     }
 
@@ -401,7 +416,7 @@ impl Shared {
             return;
         }
         let entry = context.entry(number);
-        let b = self.registers.values[entry.sources[1]];
+        let b = self.registers.file[entry.sources[1]].value;
         let operand = if width == 4 { b as i32 as u64 } else { b };
         let kind = match kind {
             AtomicKind::LoadReserved => RequestKind::LoadReserved,

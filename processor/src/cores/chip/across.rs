@@ -8,7 +8,7 @@
 //! a misaligned access. Devices are no target.
 
 use super::code::Kind;
-use super::context::{Context, Entry, bit};
+use super::context::{Context, bit};
 use super::core::{Environment, Setting, Shared};
 use super::{ChipObserver, commit::denied};
 use crate::isa::rv64::supervisor::Exception;
@@ -18,7 +18,7 @@ use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
 /// The progress of an access across two pages that is the oldest instruction of a context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Across {
-    /// The age of the instruction plus 1; 0: none so far.
+    /// The number of the instruction plus 1; 0: none is begun.
     owner: u64,
     /// The physical address of the first byte in each page, once it is known.
     pages: [Option<u64>; 2],
@@ -31,8 +31,16 @@ pub(super) struct Across {
 }
 
 impl Across {
-    pub(super) const fn belongs_to(&self, entry: &Entry) -> bool {
-        self.owner == entry.age + 1
+    /// Whether the instruction with this number has begun such an access.
+    pub(super) const fn belongs_to(&self, number: u64) -> bool {
+        self.owner == number + 1
+    }
+
+    /// Forgets an access of the instructions from number `first` on: their numbers are given again.
+    pub(super) const fn squash(&mut self, first: u64) {
+        if self.owner > first {
+            self.owner = 0;
+        }
     }
 
     fn take(&mut self, width: u8, value: u64, at: u64) {
@@ -96,8 +104,9 @@ impl Shared {
         let entry = context.entry_mut(number);
         (entry.fails, entry.trap, entry.undo) = (true, Some(exception), address);
         let end = now + u64::from(entry.decoded.latency);
+        let physical = entry.physical;
         context.performed |= bit(number) & context.loads;
-        self.schedule::<S>(index, number, now, end);
+        self.schedule::<S>(index, (number, physical), now, end);
     }
 
     /// Takes a part of a load.
@@ -122,11 +131,11 @@ impl Shared {
     ) {
         let number = context.head;
         let entry = *context.entry(number);
-        if !context.across.belongs_to(&entry) {
-            context.across = Across { owner: entry.age + 1, ..Across::default() };
+        if !context.across.belongs_to(number) {
+            context.across = Across { owner: number + 1, ..Across::default() };
             context.entry_mut(number).undo = entry.address;
         }
-        if stored.is_some() && !self.has_second::<S>(context, number) {
+        if stored.is_some() && !self.has_second::<S>(context, number, now) {
             self.retry = true;
             return;
         }
@@ -234,13 +243,13 @@ impl Shared {
         let entry = context.entry_mut(number);
         entry.address = pages[0].unwrap_or(0);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency)).max(now + 1);
-        self.schedule::<S>(index, number, now, end);
+        self.schedule::<S>(index, (number, entry.physical), now, end);
         if entry.decoded.kind == Kind::Store {
             // Memory has its bytes: nothing is sent at commit, and no load takes its value from here.
             entry.width = 0;
             return;
         }
-        self.registers.values[entry.physical] = entry.extension.extend(value, entry.width);
+        self.registers.file[entry.physical].value = entry.extension.extend(value, entry.width);
         context.performed |= own;
         // A younger load, perhaps of the same bytes, may have an older value.
         let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !own;

@@ -9,20 +9,22 @@ use crate::memory::system::MemorySystem;
 use crate::{BranchKind, InstructionClass};
 
 /// How an instruction passes the pipeline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Kind {
     /// Computes a value from its operands.
     Integer,
-    Branch,
+    /// With `Integer` what commits without more work.
     Load,
+    Branch,
     Store,
     Atomic,
     Fence,
+    /// Accesses a control and status register.
+    Csr,
+    /// With all that follow, ends fetch.
     FenceInstruction,
     /// wrs.nto and wrs.sto.
     Wait,
-    /// Accesses a control and status register.
-    Csr,
     /// As `Csr`, with an effect on later instructions: writes one that is not `fflags`.
     CsrWrite,
     Call,
@@ -34,10 +36,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Whether the context fetches nothing after the instruction until it commits.
     pub(super) const fn ends_fetch(self) -> bool {
-        matches!(
-            self,
-            Self::FenceInstruction | Self::Wait | Self::CsrWrite | Self::Call | Self::Illegal | Self::Outside
-        )
+        self as u8 >= Self::FenceInstruction as u8
     }
 
     /// Whether the instruction uses the load/store queue.

@@ -28,11 +28,17 @@ impl Shared {
             return false;
         }
         let mut continues = None;
-        if context.entry(number).decoded.kind != Kind::Integer {
+        let entry = context.entry(number);
+        if entry.decoded.kind > Kind::Load || entry.fails {
             match self.finish_oldest(context, index, now, environment) {
                 Ok(next) => continues = next,
                 Err(Waits) => return false,
             }
+        } else {
+            // Without a jump for loads, which are hard to predict.
+            context.accesses -= usize::from(entry.decoded.kind == Kind::Load);
+            context.loads &= !own;
+            context.performed &= !own;
         }
         if S::Observer::ENABLED {
             let hart = self.number * environment.config.contexts + index;
@@ -53,6 +59,7 @@ impl Shared {
         context.retired += 1;
         context.statistics.committed += 1;
         context.done &= !own;
+        context.mispredicted &= !own;
         if let Some(next) = continues {
             context.waits = false;
             context.redirect(next, now);
@@ -61,9 +68,9 @@ impl Shared {
         true
     }
 
-    /// Does what the oldest instruction of a context, which has ended and is not of [`Kind::Integer`],
-    /// does when it commits: traps, stores, teaches the predictor. Returns the address at which fetch
-    /// continues, if it does not go on.
+    /// Does what the oldest instruction of a context, which has ended and is neither of
+    /// [`Kind::Integer`] nor a load with a value, does when it commits: traps, stores, teaches the
+    /// predictor. Returns the address at which fetch continues, if it does not go on.
     fn finish_oldest<S: Setting>(
         &mut self,
         context: &mut Context,
@@ -72,7 +79,9 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) -> Result<Option<u64>, Waits> {
         let mut continues = None;
-        if context.late_data & bit(context.head) != 0 && !self.has_second::<S>(context, context.head) {
+        if context.late_data & bit(context.head) != 0
+            && !self.has_second::<S>(context, context.head, now.saturating_sub(1))
+        {
             return Err(Waits);
         }
         let entry = context.entry(context.head);
@@ -127,7 +136,7 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) -> Result<(), Waits> {
         let entry = context.entry(context.head);
-        let value = self.registers.values[entry.sources[1]];
+        let value = self.registers.file[entry.sources[1]].value;
         let (pc, address, width) = (entry.pc, entry.address, entry.width);
         let hart = self.number * environment.config.contexts + index;
         let kind = RequestKind::Store { value };

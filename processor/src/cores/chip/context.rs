@@ -27,8 +27,8 @@ pub(super) struct Times {
 }
 
 /// An instruction in flight. The first 64 bytes, a cache line of the host, are what every instruction
-/// uses. What follows has no meaning for instructions of [`Kind::Integer`], unless
-/// their core has several contexts or supervisor mode.
+/// uses. What follows has no meaning for instructions of [`Kind::Integer`], except `age`. What concerns
+/// an access is set when the instruction is issued.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Entry {
@@ -44,13 +44,11 @@ pub(super) struct Entry {
     pub(super) sources: [Physical; 3],
     /// Floating-point exceptions that it raises.
     pub(super) flags: u8,
-    /// Whether its branch prediction was wrong.
-    pub(super) mispredicted: bool,
     /// Whether its access is invalid, which is a fault when the instruction is the oldest.
     pub(super) fails: bool,
     /// Address of the next instruction: predicted until the instruction executes.
     pub(super) next: u64,
-    /// Order of fetch in its core.
+    /// Order of fetch in its core, if this has several contexts.
     pub(super) age: u64,
     /// Address of its access. The deadline of a wrs.sto.
     pub(super) address: u64,
@@ -77,6 +75,19 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Clears what earlier instructions in its place have left about their accesses.
+    #[inline]
+    pub(super) const fn begin_access(&mut self) {
+        self.address = 0;
+        self.accessed = 0;
+        self.undo = 0;
+        self.forwarded = 0;
+        self.tag = 0;
+        self.width = 0;
+        self.extension = Extension::Zero;
+        self.trap = None;
+    }
+
     /// The addresses of its access.
     #[inline]
     pub(super) const fn overlaps(&self, other: &Self) -> bool {
@@ -172,6 +183,8 @@ pub(super) struct Context {
     pub(super) map: [Physical; 64],
     /// Instructions in the instruction queue.
     pub(super) queued: u64,
+    /// With in-order issue, the next instruction to be issued: the oldest in the queue.
+    pub(super) next_issue: u64,
     /// Instructions whose first, second or third operand is not ready.
     pub(super) waiting: [u64; 3],
     /// Instructions whose result is ready.
@@ -196,6 +209,8 @@ pub(super) struct Context {
     pub(super) barriers: u64,
     /// The last access across two pages.
     pub(super) across: Across,
+    /// Issued branches whose prediction was wrong.
+    pub(super) mispredicted: u64,
     /// The last load that was sent to a device; it was the oldest instruction, and is never squashed.
     pub(super) device_load: u64,
     /// Instructions in the load/store queue.
@@ -240,7 +255,6 @@ impl Context {
             extension: Extension::Zero,
             flags: 0,
             taken: false,
-            mispredicted: false,
             fails: false,
             trap: None,
         };
@@ -252,6 +266,7 @@ impl Context {
             tail: 0,
             map,
             queued: 0,
+            next_issue: 0,
             waiting: [0; 3],
             done: 0,
             stores: 0,
@@ -264,6 +279,7 @@ impl Context {
             serial: 0,
             barriers: 0,
             across: Across::default(),
+            mispredicted: 0,
             device_load: u64::MAX,
             accesses: 0,
             full: Full::Nothing,
@@ -374,17 +390,18 @@ impl Context {
         let slot = Self::slot(number);
         let (entry, times) = (&self.entries[slot], &self.times[slot]);
         let is_renamed = number < self.renamed;
-        let (address, accessed) =
-            if entry.decoded.kind == Kind::Integer { (0, 0) } else { (entry.address, entry.accessed) };
+        let is_issued = is_renamed && self.queued & bit(number) == 0;
+        let accesses = is_issued && !matches!(entry.decoded.kind, Kind::Integer | Kind::Branch);
+        let (address, accessed) = if accesses { (entry.address, entry.accessed) } else { (0, 0) };
         Passage {
             hart,
             pc: entry.pc,
             instruction: entry.decoded.operation.instruction(),
             address,
-            mispredicted: entry.mispredicted,
+            mispredicted: is_issued && self.mispredicted & bit(number) != 0,
             fetched: entry.fetched,
             renamed: if is_renamed { times.renamed } else { 0 },
-            issued: if is_renamed && self.queued & bit(number) == 0 { times.issued } else { 0 },
+            issued: if is_issued { times.issued } else { 0 },
             accessed,
             written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
             left: now,
@@ -405,10 +422,11 @@ impl Context {
     /// Whether the oldest instruction has had an effect beyond its context: an atomic, an access to a
     /// device, a write to a register, a call.
     pub(super) fn has_uncommitted_effect(&self) -> bool {
-        if self.head == self.renamed {
+        let entry = self.entry(self.head);
+        let is_issued = self.head < self.renamed && self.queued & bit(self.head) == 0;
+        if !is_issued || matches!(entry.decoded.kind, Kind::Integer | Kind::Branch) {
             return false;
         }
-        let entry = self.entry(self.head);
         // Until it commits, also when it has its value and is no barrier any more.
         let plain_load = entry.decoded.kind == Kind::Load && self.device_load != self.head;
         entry.accessed != 0 && !plain_load

@@ -88,17 +88,60 @@ impl<T> IndexMut<Physical> for PerRegister<T> {
     }
 }
 
+/// A physical register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Register {
+    pub(super) value: u64,
+    /// The cycle from which instructions can be issued with its value; the highest number if it is not
+    /// known.
+    pub(super) from: u64,
+}
+
 /// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction
 /// reads.
 #[derive(Clone, Debug)]
 pub(super) struct Registers {
-    pub(super) values: PerRegister<u64>,
-    pub(super) ready: PerRegister<bool>,
+    pub(super) file: PerRegister<Register>,
     /// The instructions that wait for the register as their first, second or third operand. All of
     /// them belong to one context. Not used with in-order issue.
     pub(super) consumers: Vec<[u64; 3]>,
-    pub(super) free: Vec<Physical>,
+    pub(super) free: Free,
     pub(super) sink: Physical,
+}
+
+/// Free registers; the one that was freed last is taken first.
+#[derive(Clone, Debug)]
+pub(super) struct Free {
+    list: PerRegister<Physical>,
+    count: Physical,
+}
+
+impl Free {
+    /// Registers of which the first is taken first.
+    fn new(registers: impl DoubleEndedIterator<Item = Physical>) -> Self {
+        let mut free = Self { list: PerRegister::new(0), count: 0 };
+        for register in registers.rev() {
+            free.push(register);
+        }
+        free
+    }
+
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, register: Physical) {
+        self.list[self.count] = register;
+        self.count += 1;
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Physical> {
+        self.count = self.count.checked_sub(1)?;
+        Some(self.list[self.count])
+    }
 }
 
 /// Masks of instructions that end: 64 cycles of the most contexts.
@@ -148,8 +191,6 @@ pub(super) struct Shared {
     pub(super) drops_blocks: bool,
     /// Rename stopped at its width.
     pub(super) rename_more: bool,
-    /// The next cycle to be stepped.
-    pub(super) next: u64,
     /// The first cycle that is not yet in the account of issue slots.
     counted: u64,
     /// A hart cannot execute its oldest instruction.
@@ -178,10 +219,9 @@ impl Core {
             number,
             count: config.contexts,
             registers: Registers {
-                values: PerRegister::new(0),
-                ready: PerRegister::new(true),
+                file: PerRegister::new(Register { value: 0, from: 0 }),
                 consumers: vec![[0; 3]; if config.order == IssueOrder::OutOfOrder { sink + 1 } else { 0 }],
-                free: (1 + architectural..sink).rev().map(|physical| physical as Physical).collect(),
+                free: Free::new((1 + architectural..sink).map(|physical| physical as Physical)),
                 sink: sink as Physical,
             },
             predictor: Predictor::new(config.predictor)?,
@@ -197,7 +237,6 @@ impl Core {
             deadline: u64::MAX,
             drops_blocks: false,
             rename_more: false,
-            next: 0,
             counted: 0,
             fault: None,
             exits: Vec::new(),
@@ -209,7 +248,7 @@ impl Core {
 
     /// Begins in this cycle instead of cycle 0.
     pub(super) fn start(&mut self, cycle: u64) {
-        (self.shared.counted, self.shared.next) = (cycle, cycle);
+        self.shared.counted = cycle;
     }
 
     /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
@@ -279,13 +318,14 @@ impl Core {
         }
     }
 
-    /// Simulates cycle `now`.
+    /// Simulates cycle `now`, in which memory has completed these requests, of this core or others.
+    /// Returns the next cycle in which the core can do something without an event of the memory.
     pub(super) fn step<S: Setting>(
         &mut self,
         now: u64,
         completions: &[Completion],
         environment: &mut Environment<'_, S>,
-    ) {
+    ) -> u64 {
         self.account_until(environment.config, now);
         for completion in completions {
             if completion.core == self.shared.number && completion.source != Source::Dma {
@@ -302,7 +342,7 @@ impl Core {
         };
         self.shared.counted = now + 1;
         // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
-        self.shared.next = if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) };
+        if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) }
     }
 
     /// The stages of a cycle; returns the number of instructions issued.
@@ -364,8 +404,8 @@ impl Core {
                 // wfi is complete and waits.
                 let ended = context.done & head != 0 && !context.waits;
                 let is_store = || context.late_data & head != 0;
-                let complete = ended && (!is_store() || self.shared.has_second::<S>(context, context.head));
-                if complete || self.shared.candidate::<S>(context).is_some() {
+                let complete = ended && (!is_store() || self.shared.has_second::<S>(context, context.head, now));
+                if complete || self.shared.candidate::<S>(context, now).is_some() {
                     return soon;
                 }
             }
@@ -396,7 +436,7 @@ impl Core {
     pub(super) fn set_register(&mut self, context: usize, index: usize, value: u64) {
         if index != 0 {
             let physical = self.contexts[context].map[index];
-            self.shared.registers.values[physical] = value;
+            self.shared.registers.file[physical].value = value;
         }
     }
 }
@@ -411,7 +451,8 @@ impl Shared {
     }
 
     /// The stages of a cycle of a core with one context; returns the number of instructions issued.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call costs as much as a stage")]
+    #[inline(always)]
     fn stages_of_one<S: Setting>(
         &mut self,
         context: &mut Context,
@@ -428,7 +469,7 @@ impl Shared {
         }
         let mut issued = 0;
         while issued < config.issue_width
-            && let Some(number) = self.candidate::<S>(context)
+            && let Some(number) = self.candidate::<S>(context, now)
         {
             self.execute::<S>(context, 0, number, now);
             issued += 1;
@@ -452,7 +493,7 @@ impl Shared {
 
     /// The register of a context as its oldest instruction in flight reads it.
     pub(super) fn register(&self, context: &Context, index: usize) -> u64 {
-        self.registers.values[context.committed_map()[index]]
+        self.registers.file[context.committed_map()[index]].value
     }
 
     /// Whether an instruction waits for something that the memory or another core changes.
@@ -480,7 +521,7 @@ impl Shared {
     /// A tag that is not in use, and not one of the first 128, which belong to stores. Its low 7 bits
     /// are those of the instruction's number.
     pub(super) fn tag(&mut self, number: u64) -> u32 {
-        self.tags = self.tags % ((1 << 25) - 1) + 1;
+        self.tags = if self.tags < (1 << 25) - 1 { self.tags + 1 } else { 1 };
         self.tags << 7 | number as u32 & 127
     }
 }

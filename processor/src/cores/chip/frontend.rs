@@ -6,7 +6,6 @@ use super::context::{Context, Fetch, Full, bit};
 use super::core::{Core, Environment, Setting, Shared, lowest_two};
 use super::{ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
-use crate::isa::Extension;
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::rv64::sv39::Access;
 use crate::memory::system::{FetchAnswer, MemorySystem};
@@ -142,9 +141,9 @@ impl Shared {
             Full::Window
         } else if self.queued >= config.instruction_queue {
             Full::Queue
-        } else if entry.decoded.destination != 0 && self.registers.free.is_empty() {
+        } else if self.registers.free.is_empty() && entry.decoded.destination != 0 {
             Full::Registers
-        } else if entry.decoded.kind.accesses_memory() && context.accesses >= config.load_store_queue {
+        } else if context.accesses >= config.load_store_queue && entry.decoded.kind.accesses_memory() {
             Full::Window
         } else {
             Full::Nothing
@@ -162,7 +161,7 @@ impl Shared {
         for operand in 0..3 {
             let source = context.map[usize::from(entry.decoded.sources[operand] & 63)];
             entry.sources[operand] = source;
-            if !S::IN_ORDER && !registers.ready[source] {
+            if !S::IN_ORDER && registers.file[source].from > now {
                 context.waiting[operand] |= own;
                 registers.consumers[usize::from(source)][operand] |= own;
             }
@@ -174,23 +173,24 @@ impl Shared {
             let mapped = &mut context.map[usize::from(entry.decoded.destination & 63)];
             entry.physical = physical;
             entry.previous = std::mem::replace(mapped, physical);
-            registers.ready[physical] = false;
+            registers.file[physical].from = u64::MAX;
         }
-        match entry.decoded.kind {
-            Kind::Load => context.loads |= own,
-            Kind::Store => {
+        let kind = entry.decoded.kind;
+        // Without a jump for loads, which are hard to predict.
+        let load = u64::from(kind == Kind::Load);
+        context.loads |= load << (number & 63);
+        context.accesses += load as usize;
+        if kind > Kind::Branch {
+            if kind == Kind::Store {
                 context.stores |= own;
                 context.late_data |= own;
-            }
-            Kind::Atomic => {
+            } else if kind == Kind::Atomic {
                 context.stores |= own;
                 context.barriers |= own;
+            } else if kind == Kind::Fence {
+                context.barriers |= own;
             }
-            Kind::Fence => context.barriers |= own,
-            _ => {}
-        }
-        if entry.decoded.kind.accesses_memory() {
-            context.accesses += 1;
+            context.accesses += usize::from(kind.accesses_memory());
         }
         context.queued |= own;
         self.queued += 1;
@@ -324,7 +324,6 @@ impl Shared {
     /// next address; returns whether fetch from the block ends.
     #[inline]
     fn append<S: Setting>(&mut self, context: &mut Context, now: u64, config: &ChipConfig) -> bool {
-        let whole = !S::SINGLE || self.translation.is_some();
         let number = context.tail;
         let entry = &mut context.entries[Context::slot(number)];
         let decoded = &entry.decoded;
@@ -332,10 +331,8 @@ impl Shared {
         let mut next = pc.wrapping_add(decoded.bytes.into());
         context.fetch.pc = next;
         let mut ends = false;
-        if whole || decoded.kind != Kind::Integer {
+        if decoded.kind == Kind::Branch {
             let after = next;
-            ends = decoded.kind.ends_fetch();
-            context.fetch.stopped |= ends;
             let (mut undo, mut counter) = (0, 0);
             let mut taken = false;
             match decoded.branch {
@@ -371,17 +368,13 @@ impl Shared {
                 }
             }
             entry.next = next;
-            entry.age = self.age;
-            entry.address = 0;
-            entry.accessed = 0;
             entry.undo = undo;
-            entry.forwarded = 0;
             entry.counter = counter;
-            entry.tag = 0;
-            entry.width = 0;
-            entry.extension = Extension::Zero;
             entry.taken = false;
-            entry.trap = None;
+        } else if decoded.kind.ends_fetch() {
+            ends = true;
+            context.fetch.stopped = true;
+            entry.undo = 0;
             if decoded.kind == Kind::Outside {
                 let (exception, address) = context.fetch.outside;
                 (entry.trap, entry.undo) = (Some(exception), address);
@@ -390,11 +383,13 @@ impl Shared {
         entry.pc = pc;
         entry.fetched = now;
         entry.flags = 0;
-        entry.mispredicted = false;
         entry.fails = false;
+        if !S::SINGLE {
+            entry.age = self.age;
+            self.age += 1;
+        }
         context.tail += 1;
         context.statistics.fetched += 1;
-        self.age += 1;
         ends
     }
 }

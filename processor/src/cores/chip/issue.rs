@@ -2,7 +2,7 @@
 //! Issue, write-back, and the removal of wrong paths.
 
 use super::code::Kind;
-use super::context::{Context, Entry, bit};
+use super::context::{Context, Entry, Physical, bit};
 use super::core::{Core, Environment, FINISH, Setting, Shared, lowest_two};
 use super::{ChipConfig, ChipObserver, IssueOrder};
 use crate::BranchKind;
@@ -11,9 +11,15 @@ use crate::isa::rv64::supervisor::Exception;
 use crate::isa::{Effect, Extension, Rounding};
 
 impl Shared {
-    /// Sets the cycle in which the result of an instruction is ready.
+    /// Sets the cycle in which an instruction ends: its result, in this register, is ready.
     #[inline]
-    pub(super) fn schedule<S: Setting>(&mut self, index: usize, number: u64, now: u64, at: u64) {
+    pub(super) fn schedule<S: Setting>(&mut self, index: usize, (number, result): (u64, Physical), now: u64, at: u64) {
+        self.registers.file[result].from = at;
+        self.end_at::<S>(index, number, now, at);
+    }
+
+    #[inline]
+    fn end_at<S: Setting>(&mut self, index: usize, number: u64, now: u64, at: u64) {
         if at - now < 64 {
             *self.finish_mask::<S>(at, index) |= bit(number);
             self.occupied |= 1 << (at & 63);
@@ -37,7 +43,7 @@ impl Shared {
             let mut late = std::mem::take(&mut self.late);
             late.retain(|&(at, index, number)| {
                 if at - now < 64 {
-                    self.schedule::<S>(index, number, now, at);
+                    self.end_at::<S>(index, number, now, at);
                 }
                 at - now >= 64
             });
@@ -60,6 +66,12 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) {
         let mut ended = std::mem::take(self.finish_mask::<S>(now, index));
+        if S::IN_ORDER && !S::Observer::ENABLED && ended & context.mispredicted == 0 {
+            // No list of waiting instructions is kept.
+            context.done |= ended;
+            context.barriers &= !ended;
+            return;
+        }
         while ended != 0 {
             let number = context.oldest(ended);
             let own = bit(number);
@@ -70,11 +82,9 @@ impl Shared {
                 context.times_mut(number).written = now;
             }
             let entry = context.entry(number);
-            let resolves = entry.mispredicted;
-            let physical = entry.physical;
-            self.registers.ready[physical] = true;
+            let resolves = context.mispredicted & own != 0;
             if !S::IN_ORDER {
-                let consumers = std::mem::take(&mut self.registers.consumers[usize::from(physical)]);
+                let consumers = std::mem::take(&mut self.registers.consumers[usize::from(entry.physical)]);
                 for (waiting, consumers) in context.waiting.iter_mut().zip(consumers) {
                     *waiting &= !consumers;
                 }
@@ -105,16 +115,16 @@ impl Shared {
         context.redirect(target, now + environment.config.redirect);
     }
 
-    /// The instruction of a context that is issued next, if there is one.
+    /// The instruction of a context that is issued next in cycle `now`, if there is one.
     #[inline]
-    pub(super) fn candidate<S: Setting>(&self, context: &Context) -> Option<u64> {
+    pub(super) fn candidate<S: Setting>(&self, context: &Context, now: u64) -> Option<u64> {
         if S::IN_ORDER {
             // Only the oldest in the queue.
-            if context.queued == 0 {
+            let number = context.next_issue;
+            if number == context.renamed {
                 return None;
             }
-            let number = context.oldest(context.queued);
-            return self.has_operands(context.entry(number)).then_some(number);
+            return self.has_operands(context.entry(number), now).then_some(number);
         }
         let ready = context.ready();
         (ready != 0).then(|| context.oldest(ready))
@@ -123,16 +133,20 @@ impl Shared {
     /// Whether the operands with which an instruction is issued are ready: those of a store without its
     /// data.
     #[inline]
-    fn has_operands(&self, entry: &Entry) -> bool {
-        let [first, second, third] = entry.sources.map(|source| self.registers.ready[source]);
-        first && (second || entry.decoded.kind == Kind::Store) && third
+    fn has_operands(&self, entry: &Entry, now: u64) -> bool {
+        let [first, second, third] = entry.sources;
+        let from = |source| self.registers.file[source].from;
+        let second = if entry.decoded.kind == Kind::Store { 0 } else { from(second) };
+        // Without a jump for each operand: which of them are ready is hard to predict.
+        from(first).max(second).max(from(third)) <= now
     }
 
-    /// Whether the second operand of an instruction is ready: the data of a store.
+    /// Whether the second operand of an instruction, the data of a store, is ready in cycle `now` or, if
+    /// the results of this cycle have been written back, before its end.
     #[inline]
-    pub(super) fn has_second<S: Setting>(&self, context: &Context, number: u64) -> bool {
+    pub(super) fn has_second<S: Setting>(&self, context: &Context, number: u64, now: u64) -> bool {
         if S::IN_ORDER {
-            self.registers.ready[context.entry(number).sources[1]]
+            self.registers.file[context.entry(number).sources[1]].from <= now
         } else {
             context.waiting[1] & bit(number) == 0
         }
@@ -144,6 +158,9 @@ impl Shared {
         let own = bit(number);
         context.queued &= !own;
         self.queued -= 1;
+        if S::IN_ORDER {
+            context.next_issue = number + 1;
+        }
         context.statistics.used += 1;
         if S::Observer::ENABLED {
             context.times_mut(number).issued = now;
@@ -159,15 +176,23 @@ impl Shared {
             if !entry.decoded.kind.accesses_memory() {
                 entry.decoded.kind = Kind::Illegal;
             }
+            entry.begin_access();
             (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
-            self.schedule::<S>(index, number, now, end);
+            let physical = entry.physical;
+            self.schedule::<S>(index, (number, physical), now, end);
             return;
         }
-        let (operation, pc) = (entry.decoded.operation, entry.pc);
-        let [a, b, third] = entry.sources.map(|source| self.registers.values[source]);
-        let result = &mut self.registers.values[entry.physical];
+        let (operation, pc, physical) = (entry.decoded.operation, entry.pc, entry.physical);
+        let [a, b, third] = entry.sources;
+        let value = |source| self.registers.file[source].value;
+        let (a, b, third) = (value(a), value(b), value(third));
+        let result = &mut self.registers.file[physical].value;
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
-            Begun::Ends => self.schedule::<S>(index, number, now, end),
+            Begun::Ends => self.schedule::<S>(index, (number, physical), now, end),
+            Begun::EndsElsewhere => {
+                context.mispredicted |= own;
+                self.schedule::<S>(index, (number, physical), now, end);
+            }
             Begun::Accesses if context.supervisor.is_some() => self.translate_access::<S>(context, index, number, now),
             Begun::Accesses => self.addressed::<S>(context, index, number, now),
             Begun::WaitsForTurn => context.serial |= own,
@@ -183,7 +208,7 @@ impl Shared {
             Kind::Atomic => context.serial |= bit(number),
             _ => {
                 let end = now + u64::from(entry.decoded.latency);
-                self.schedule::<S>(index, number, now, end);
+                self.schedule::<S>(index, (number, entry.physical), now, end);
             }
         }
     }
@@ -237,8 +262,10 @@ impl Shared {
         context.statistics.squashed += context.tail - first;
         self.queued -= queued_removed;
         context.tail = first;
+        context.across.squash(first);
         if first < context.renamed {
             context.renamed = first;
+            context.next_issue = context.next_issue.min(first);
             let kept = context.before(first);
             context.keep(kept);
             for mask in self.finish.iter_mut().skip(index).step_by(config.contexts).take(64) {
@@ -265,7 +292,7 @@ impl Core {
         let ages = &mut all[..contexts.len()];
         let mut any = false;
         for (index, context) in contexts.iter().enumerate() {
-            if let Some(number) = shared.candidate::<S>(context) {
+            if let Some(number) = shared.candidate::<S>(context, now) {
                 numbers[index] = number;
                 ages[index] = context.entry(number).age;
                 any = true;
@@ -280,7 +307,7 @@ impl Core {
             while oldest < next && issued < width {
                 shared.execute::<S>(context, index, numbers[index], now);
                 issued += 1;
-                oldest = match shared.candidate::<S>(context) {
+                oldest = match shared.candidate::<S>(context, now) {
                     Some(number) => {
                         numbers[index] = number;
                         context.entry(number).age
@@ -298,6 +325,8 @@ impl Core {
 enum Begun {
     /// It ends when its latency has passed.
     Ends,
+    /// So does a branch that does not go on where fetch did.
+    EndsElsewhere,
     /// It has an address.
     Accesses,
     /// It executes when it is the oldest of its context.
@@ -316,6 +345,7 @@ struct Issued<'a> {
 impl Issued<'_> {
     #[inline]
     const fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> Begun {
+        self.entry.begin_access();
         self.entry.address = address;
         self.entry.width = width;
         self.entry.extension = extension;
@@ -350,10 +380,11 @@ impl Actions for Issued<'_> {
 
     #[inline]
     fn branch(&mut self, taken: bool, next: u64, link: u64) -> Begun {
-        self.entry.mispredicted = next != self.entry.next;
+        let mispredicted = next != self.entry.next;
         self.entry.next = next;
         self.entry.taken = taken;
-        self.value(link)
+        *self.result = link;
+        if mispredicted { Begun::EndsElsewhere } else { Begun::Ends }
     }
 
     #[inline]
@@ -368,14 +399,17 @@ impl Actions for Issued<'_> {
     }
 
     fn other(&mut self, effect: Effect) -> Begun {
+        let outside = (self.entry.trap, self.entry.undo);
+        self.entry.begin_access();
         match effect {
             Effect::Atomic { address, width, .. } => self.accesses(address, width, Extension::Sign),
             Effect::Pause => Begun::Ends,
             Effect::Illegal(_) => {
-                // An instruction whose dynamic rounding mode is reserved.
-                if self.entry.decoded.kind == Kind::Integer {
-                    self.entry.decoded.kind = Kind::Illegal;
-                    (self.entry.address, self.entry.accessed, self.entry.trap) = (0, 0, None);
+                match self.entry.decoded.kind {
+                    // An instruction whose dynamic rounding mode is reserved.
+                    Kind::Integer => self.entry.decoded.kind = Kind::Illegal,
+                    Kind::Outside => (self.entry.trap, self.entry.undo) = outside,
+                    _ => {}
                 }
                 Begun::Ends
             }
@@ -399,6 +433,7 @@ impl Context {
             &mut self.pending,
             &mut self.serial,
             &mut self.barriers,
+            &mut self.mispredicted,
         ] {
             *mask &= kept;
         }

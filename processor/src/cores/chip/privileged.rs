@@ -103,7 +103,7 @@ impl Shared {
     ) -> Result<Option<u64>, Waits> {
         let entry = *context.entry(context.head);
         let drained = environment.memory.drained(self.number, index as u8);
-        let operands = entry.sources.map(|source| self.registers.values[source]);
+        let operands = entry.sources.map(|source| self.registers.file[source].value);
         let Some(supervisor) = &mut context.supervisor else { return Ok(None) };
         let exception = match (entry.trap, entry.decoded.kind) {
             (Some(exception), _) => (exception, entry.undo),
@@ -338,18 +338,16 @@ impl Chip {
     /// Lets a hart continue that was halted and has not ended its program.
     pub fn resume(&mut self, hart: usize) {
         let (core, context) = self.place(hart);
-        let core = &mut self.cores[core];
-        core.contexts[context].halted = false;
-        core.shared.next = core.shared.next.min(self.now);
+        self.cores[core].contexts[context].halted = false;
+        self.next[core] = self.next[core].min(self.now);
     }
 
     /// Sets the line of a hart's external interrupt. No effect on a hart without supervisor mode.
     pub fn set_external(&mut self, hart: usize, pending: bool) {
         let (core, context) = self.place(hart);
-        let core = &mut self.cores[core];
-        if let Some(supervisor) = &mut core.contexts[context].supervisor {
+        if let Some(supervisor) = &mut self.cores[core].contexts[context].supervisor {
             supervisor.set_external(pending);
-            core.shared.next = core.shared.next.min(self.now);
+            self.next[core] = self.next[core].min(self.now);
         }
     }
 }

@@ -244,7 +244,7 @@ impl Shared {
         let access = entry.access();
         let width = u64::from(entry.width);
         let atomic = entry.decoded.kind == Kind::Atomic;
-        let continues = context.across.belongs_to(&entry);
+        let continues = context.across.belongs_to(number);
         if !atomic && !continues && crosses(address, entry.width) {
             Self::begin_across(context, number);
             return;
@@ -274,8 +274,9 @@ impl Shared {
                 entry.fails = true;
                 entry.trap = Some(exception);
                 let end = now + u64::from(entry.decoded.latency);
+                let physical = entry.physical;
                 context.performed |= own & context.loads;
-                self.schedule::<S>(index, number, now, end);
+                self.schedule::<S>(index, (number, physical), now, end);
             }
         }
     }

@@ -60,14 +60,16 @@ impl L1 {
     #[inline]
     pub(super) fn banks_are_free(&self, address: u64, width: u64, cycle: u64) -> bool {
         let (first, last) = self.banks(address, width);
-        self.taken[first] != cycle + 1 && self.taken[last] != cycle + 1
+        self.taken[first] != cycle + 1 && (first == last || self.taken[last] != cycle + 1)
     }
 
     #[inline]
     pub(super) fn take_banks(&mut self, address: u64, width: u64, cycle: u64) {
         let (first, last) = self.banks(address, width);
         self.taken[first] = cycle + 1;
-        self.taken[last] = cycle + 1;
+        if first != last {
+            self.taken[last] = cycle + 1;
+        }
     }
 
     #[inline]
