@@ -139,6 +139,25 @@ def test_the_wheel_with_the_shift_key_zooms(page: Page) -> None:
     page.wait_for_function("([svg, text]) => svg.textContent !== text", arg=[chart.element_handle(), before])
 
 
+def test_a_percentile_is_chosen_below_the_chart(page: Page) -> None:
+    figure = page.locator("figure:not([hidden])", has_text="match latency against search depth")
+    marks = figure.locator("path[aria-roledescription]")
+    before = [each.get_attribute("aria-label") for each in marks.all()]
+    choice = figure.get_by_label("match latency:")
+    assert choice.locator("option").all_inner_texts() == ["mean", "median", "99 %", "99.9 %", "maximum"]
+    choice.select_option("maximum")
+    for _ in range(2):  # and a page of another width draws the same
+        page.wait_for_function(
+            "([svg, text]) => [...svg.querySelectorAll('path[aria-roledescription]')]"
+            ".some((each) => !text.includes(each.getAttribute('aria-label')))",
+            arg=[figure.locator(".drawing").element_handle(), before],
+        )
+        assert choice.locator("option:checked").inner_text() == "maximum"
+        page.set_viewport_size({"width": SIZE["width"] - 200, "height": SIZE["height"]})
+        page.wait_for_timeout(500)
+    choice.select_option("mean")
+
+
 def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:
     chart = page.locator("figure:not([hidden])", has_text="match latency against search depth")
     described = chart.locator("[role=graphics-document]").first.get_attribute("aria-label") or ""

@@ -59,8 +59,7 @@ def test_a_sweep_on_slurm_with_killed_workers_is_the_local_one(tmp_path: Path) -
             command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True
         ) as running:
             wait_for_results(tmp_path / "cache", 6, running)
-            first = slurm.jobs(environment)
-            assert len(first) == 2
+            first = wait_for_jobs(environment, 2, running)
             # The whole job, and later a worker of another one.
             slurm.kill(first[0], environment)
             wait_for_results(tmp_path / "cache", 12, running)
@@ -87,3 +86,11 @@ def wait_for_results(cache: Path, count: int, running: subprocess.Popen[str]) ->
     while sum(path.is_file() for path in cache.glob("*/[0-9a-f]*")) < count:
         assert running.poll() is None, running.stderr and running.stderr.read()
         time.sleep(0.05)
+
+
+def wait_for_jobs(environment: dict[str, str], count: int, running: subprocess.Popen[str]) -> list[str]:
+    """Wait until this many jobs run, of which one may start late; fail when the command ends before."""
+    while len(jobs := slurm.jobs(environment)) != count:
+        assert running.poll() is None, running.stderr and running.stderr.read()
+        time.sleep(0.2)
+    return jobs

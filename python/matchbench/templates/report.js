@@ -90,6 +90,8 @@
     if (shown && fitted.params) {
       for (const each of fitted.params) if (each.name === "shown") each.value = shown;
     }
+    const choice = place.querySelector(".vega-bindings select");
+    if (choice) for (const each of fitted.params) if (each.name === "measure") each.value = choice.value;
     const actions = { export: true, source: false, compiled: false, editor: false };
     const tooltip = { theme: dark.matches ? "dark" : "light" };
     try {
