@@ -18,7 +18,7 @@ use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::system::NoDevice;
 use mb_processor::{Memory, Program};
-use rates::{Count, Host, barrel, out_of_order, rate};
+use rates::{Count, Host, Measured, barrel, out_of_order, report};
 
 const CORES: usize = 16;
 const DATA: u64 = 0x10_0000;
@@ -113,10 +113,6 @@ fn md5(config: &ChipConfig, program: &Program) -> Count {
     finish(chip, memory)
 }
 
-/// A core, its run, and the reference of its ratio with the least one that is expected.
-type Measured<'a> = (&'static str, Box<dyn Fn() -> Count + 'a>, Option<(usize, f64)>);
-
-#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn main() {
     let program = &common::program("md5.rv64");
     let program32 = common::program("md5.ppc32");
@@ -128,21 +124,5 @@ fn main() {
         ("16 out of order, md5", Box::new(|| md5(&wide(), program)), Some((0, 0.5))),
         ("16 in order, md5", Box::new(|| md5(&in_order(cmp(CORES)), program)), Some((1, 0.3))),
     ];
-    // In turns, so that a change of the host's speed affects all of them. The best of each counts.
-    let mut best = [(0.0_f64, Count::default()); 6];
-    for _ in 0..5 {
-        for ((_, run, _), best) in cores.iter().zip(&mut best) {
-            let (rate, count) = rate(run);
-            *best = (best.0.max(rate), count);
-        }
-    }
-    println!("{:<26} {:>8} {:>6} {:>10}  ratio", "core", "M inst/s", "IPC", "squashed");
-    for ((name, _, reference), (rate, count)) in cores.iter().zip(&best) {
-        let ipc = count.committed as f64 / count.cycles as f64;
-        let squashed = 100.0 * count.squashed as f64 / count.committed as f64;
-        let ratio = reference.map_or(String::new(), |(other, least)| {
-            format!("{:.2} of {}, expected {least}", rate / best[other].0, cores[other].0)
-        });
-        println!("{name:<26} {rate:>8.2} {ipc:>6.2} {squashed:>8.1} %  {ratio}");
-    }
+    report(&cores, 7);
 }
