@@ -4,89 +4,62 @@
 #define MBMATCH_LIBFABRIC_ADDRESSES_H
 
 #include "entry.h"
+#include "tagged.h"
 #include "untagged.h"
-
-struct resolution {
-  struct context *context;
-  struct dlist_entry known; /* tagged messages whose source became known, oldest first */
-  bool unknown;             /* a source is still unknown */
-};
 
 /* The source of a message as its provider knows it now. */
 static fi_addr_t current_source(struct context *context, struct fi_peer_rx_entry *peer_entry) {
-  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *) = NULL;
-  pthread_mutex_lock(&context->resolvers_mutex);
-  for (int i = 0; i < context->resolver_count; i++) {
-    if (context->resolvers[i].srx == peer_entry->srx) get_addr = context->resolvers[i].get_addr;
+  const int count = __atomic_load_n(&context->resolver_count, __ATOMIC_ACQUIRE);
+  for (int i = 0; i < count; i++) {
+    const struct resolver *resolver = &context->resolvers[i];
+    if (resolver->srx == peer_entry->srx) return __atomic_load_n(&resolver->get_addr, __ATOMIC_RELAXED)(peer_entry);
   }
-  pthread_mutex_unlock(&context->resolvers_mutex);
-  return get_addr ? get_addr(peer_entry) : FI_ADDR_UNSPEC;
+  return FI_ADDR_UNSPEC;
 }
 
 /* Whether the source of a message was unknown and is known now. */
-static bool resolve(struct resolution *resolution, struct entry *entry) {
+static bool resolve(struct context *context, struct entry *entry) {
   struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
   if (peer_entry->addr != FI_ADDR_UNSPEC) return false;
-  peer_entry->addr = current_source(resolution->context, peer_entry);
+  peer_entry->addr = current_source(context, peer_entry);
   if (peer_entry->addr != FI_ADDR_UNSPEC) return true;
-  resolution->unknown = true;
+  context->unknown = true;
   return false;
 }
 
-static int visit_waiting(void *argument, const mbmatch_queued_message_t *message) {
-  struct resolution *resolution = argument;
-  struct entry *entry = message->message.user;
-  if (resolve(resolution, entry)) dlist_insert_tail(&entry->all, &resolution->known);
-  return MBMATCH_VISIT_KEEP;
-}
-
-static int queue_tagged(struct context *context, struct entry *entry) {
-  const mbmatch_envelope_t envelope = {entry->rx.peer_entry.tag, source_of(context, entry->rx.peer_entry.addr)};
-  const mbmatch_status_t status = mbmatch_queue_message(context->tagged, &envelope, entry, &entry->handle);
-  if (status != MBMATCH_QUEUED) return failed(status);
-  entry->place = WAITING_TAGGED;
-  context->waiting_tagged++;
-  return FI_SUCCESS;
-}
-
-/* A receive that names the source already: the address was that of another process when it was posted. */
+/* A receive names the source already: the address was that of another process when it was posted. */
 static void start_for(struct context *context, struct entry *receive, struct entry *entry) {
   const struct request request = request_of(&receive->rx.peer_entry);
-  context->waiting_tagged--;
+  remove_message(context, entry);
   fill(context, entry, &request);
-  dlist_remove(&receive->all);
   ofi_buf_free(receive);
   if (start_tagged(entry)) FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message\n");
 }
 
-static void resolve_tagged(struct context *context, struct resolution *resolution) {
-  /* Without memory for the visit nothing is changed, and the next change of addresses tries again. */
-  if (mbmatch_visit_messages(context->tagged, visit_waiting, resolution, NULL) != MBMATCH_OK) {
-    resolution->unknown = true;
-    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no memory to look for messages whose source is known now\n");
-  }
-  while (!dlist_empty(&resolution->known)) {
-    struct entry *entry;
-    dlist_pop_front(&resolution->known, struct entry, entry, all);
-    const uint32_t source = source_of(context, entry->rx.peer_entry.addr);
-    void *receive;
-    const mbmatch_status_t status = mbmatch_change_source(context->tagged, entry->handle, source, &receive, NULL);
-    if (status == MBMATCH_MATCHED)
+static void resolve_tagged(struct context *context) {
+  struct dlist_entry *item, *next;
+  dlist_foreach_safe(&context->messages.entries, item, next) {
+    struct entry *entry = container_of(item, struct entry, all), *receive;
+    if (!resolve(context, entry)) continue;
+    const struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+    if (take_receive(context, peer_entry->tag, peer_entry->addr, &receive) == MBMATCH_MATCHED) {
       start_for(context, receive, entry);
-    else if (status != MBMATCH_OK)
-      failed(status);
+      continue;
+    }
+    const mbmatch_status_t status = change_source(context, entry);
+    if (status != MBMATCH_OK) failed(status);
   }
 }
 
-static void resolve_untagged(struct context *context, struct resolution *resolution) {
+static void resolve_untagged(struct context *context) {
   struct dlist_entry *item;
   dlist_foreach(&context->waiting, item) {
     struct entry *entry = container_of(item, struct entry, all);
-    if (!resolve(resolution, entry)) continue;
+    if (!resolve(context, entry)) continue;
     struct source *source = source_at(context, entry->rx.peer_entry.addr);
     if (!source) {
       entry->rx.peer_entry.addr = FI_ADDR_UNSPEC;
-      resolution->unknown = true;
+      context->unknown = true;
       continue;
     }
     dlist_remove(&entry->of_source);
@@ -98,15 +71,16 @@ static void resolve_untagged(struct context *context, struct resolution *resolut
   }
 }
 
-/* Every operation begins with this: whatever address became known before it counts for it. */
-static void settle(struct context *context) {
-  if (!__atomic_load_n(&context->changed, __ATOMIC_RELAXED)) return;
+static __attribute__((noinline)) void settle_changes(struct context *context) {
   if (!__atomic_exchange_n(&context->changed, false, __ATOMIC_ACQ_REL) || !context->unknown) return;
-  struct resolution resolution = {.context = context};
-  dlist_init(&resolution.known);
-  resolve_tagged(context, &resolution);
-  resolve_untagged(context, &resolution);
-  context->unknown = resolution.unknown;
+  context->unknown = false;
+  resolve_tagged(context);
+  resolve_untagged(context);
+}
+
+/* Every operation begins with this: whatever address became known before it counts for it. */
+static inline void settle(struct context *context) {
+  if (__atomic_load_n(&context->changed, __ATOMIC_RELAXED)) settle_changes(context);
 }
 
 /* Called while addresses are inserted, by newer versions under the lock of the address vector, which a thread that
@@ -118,8 +92,9 @@ static void addresses_have_changed(struct fid_peer_srx *srx, fi_addr_t (*get_add
   int i = 0;
   while (i < context->resolver_count && context->resolvers[i].srx != srx) i++;
   if (i < MAX_RESOLVERS) {
-    context->resolvers[i] = (struct resolver){srx, get_addr};
-    if (i == context->resolver_count) context->resolver_count++;
+    context->resolvers[i].srx = srx;
+    __atomic_store_n(&context->resolvers[i].get_addr, get_addr, __ATOMIC_RELAXED);
+    if (i == context->resolver_count) __atomic_store_n(&context->resolver_count, i + 1, __ATOMIC_RELEASE);
   } else {
     FI_WARN(&core_prov, FI_LOG_EP_CTRL, "more than %d providers share a receive context\n", MAX_RESOLVERS);
   }

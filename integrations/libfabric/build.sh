@@ -6,7 +6,8 @@
 #
 #   plain          the unmodified library: lib, include, bin
 #   mbmatch/lib    the same library; the receive queues that its providers share are on mbmatch
-#   fault-NAME/lib as mbmatch, with the fault that faults/NAME.sed plants: check.sh must find it
+#   long/lib       as mbmatch, with queues that are short up to one entry: tests of few entries reach the matcher
+#   fault-NAME/lib as long, with the fault that faults/NAME.sed plants: check.sh must find it
 #   fabtests       libfabric's own tests, if they are in the source
 #
 # The unmodified build takes two to three minutes on two cores and is kept in CACHE; a later call compiles one file for
@@ -26,56 +27,17 @@ SUITE=${SUITE:-trixie}
 CACHE=$(realpath -m "${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/matchbench/libfabric}")
 JOBS=${JOBS:-$(nproc)}
 
-fail() {
-  echo "build.sh: $1" >&2
-  exit 2
-}
-
-# logged NAME COMMAND...: output in a file, its end and the place when the command fails.
-logged() {
-  local log=$CACHE/$1.log
-  shift
-  "$@" >"$log" 2>&1 </dev/null || {
-    tail -n 15 "$log" >&2
-    fail "failed: $*; all output is in $log"
-  }
-}
-
-for each in autoreconf libtoolize gcc make nm python3 rustc; do
-  command -v "$each" >/dev/null || fail "$each is missing; on Debian: apt-get install autoconf automake libtool gcc make python3"
-done
-mkdir -p "$CACHE" "$output"
-exec 9>"$CACHE/lock"
-flock 9
-
-# A state of apt of its own: the suite need not be among those of this machine, and is never installed from.
-# The mirror is that of this machine. The archive of the sources is all that is needed of the package.
-fetch() {
-  command -v apt-get >/dev/null || fail "apt-get is missing; give the folder of a source of libfabric as second argument"
-  local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg apt=$CACHE/apt
-  # shellcheck disable=SC2016 # names for apt
-  mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 2>/dev/null | awk '$3 == "Debian" { print $1; exit }')
-  [ -n "$mirror" ] || fail "apt knows no mirror of Debian; run apt-get update first"
-  [ -e $key ] || fail "$key is missing: install debian-archive-keyring"
-  rm -rf "$apt" "$CACHE/package.part"
-  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts" "$CACHE/package.part"
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$mirror" "$SUITE" $key >"$apt/parts/suite.sources"
-  local options=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/parts" -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache")
-  logged update apt-get "${options[@]}" update
-  (cd "$CACHE/package.part" && logged source apt-get "${options[@]}" source --download-only --tar-only libfabric)
-  rm -rf "$CACHE/package-$SUITE" "$apt"
-  mv "$CACHE/package.part" "$CACHE/package-$SUITE"
-}
+. "$here/../common.sh"
+needs autoreconf libtoolize gcc make nm python3 rustc
+lock_cache
+mkdir -p "$output"
 
 if [ -n "$given" ]; then
   [ -e "$given/configure.ac" ] || fail "$given: found no configure.ac, expected the folder of a source of libfabric"
   identity="$given $(cd "$given" && find . -type f -not -path './.git/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum)"
   tree=$CACHE/given
 else
-  ls "$CACHE/package-$SUITE"/libfabric_*.orig.tar.* >/dev/null 2>&1 || {
-    echo "build.sh: fetching the source package of $SUITE"
-    fetch
-  }
+  fetch_source libfabric 'libfabric_*.orig.tar.*' --tar-only
   archive=$(ls "$CACHE/package-$SUITE"/libfabric_*.orig.tar.*)
   identity=$(sha256sum <"$archive")
   tree=$CACHE/$SUITE
@@ -117,11 +79,11 @@ python3 "$here/expect.py" "$source" || exit 2
 logged mbmatch make -C "$root/mbmatch" BUILD="$output/mbmatch-build" PREFIX="$output/mbmatch-installed" install
 libraries=$(sed -n 's/^LIBS = //p' "$build/Makefile")
 
-# library NAME FOLDER: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags.
+# library NAME FOLDER [FLAGS]: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags.
 library() {
   local file=$source/prov/util/src/util_srx.c installed=$output/mbmatch-installed
   cp "$2/srx.c" "$file"
-  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$installed/include" CFLAGS="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g" \
+  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$installed/include ${3:-}" CFLAGS="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g" \
     LIBS="$installed/lib/libmbmatch.a $libraries" src/libfabric.la
   mkdir -p "$output/$1/lib"
   cp -a "$build"/src/.libs/libfabric.so* "$output/$1/lib"
@@ -135,13 +97,14 @@ rm -rf "$output/plain" "$output/fabtests"
 cp -a "$tree/plain" "$output/plain"
 [ ! -e "$tree/fabtests" ] || cp -a "$tree/fabtests" "$output/fabtests"
 library mbmatch "$here"
+library long "$here" -DSHORT_ENTRIES=1
 for each in "$here"/faults/*.sed; do
   name=$(basename "$each" .sed)
   folder=$output/mbmatch-build/$name
   mkdir -p "$folder"
   for file in "$here"/*.[ch]; do sed -f "$each" "$file" >"$folder/$(basename "$file")"; done
   ! cat "$here"/*.[ch] | cmp --silent - <(cat "$folder"/*.[ch]) || fail "$each changes nothing: adapt it to the sources"
-  library "fault-$name" "$folder"
+  library "fault-$name" "$folder" -DSHORT_ENTRIES=1
 done
 version=$(sed -n 's/^AC_INIT(\[libfabric\], \[\([^]]*\)\].*/\1/p' "$source/configure.ac")
 echo "$version" >"$output/version"

@@ -16,9 +16,9 @@
 /* Where an entry is. */
 enum place {
   WITH_PROVIDER,    /* matched, or not yet queued: the peer provider holds it */
-  POSTED_TAGGED,    /* a receive in the matcher */
+  POSTED_TAGGED,    /* a receive in the tagged queues */
   POSTED_UNTAGGED,  /* a receive in the lists */
-  WAITING_TAGGED,   /* a message in the matcher */
+  WAITING_TAGGED,   /* a message in the tagged queues */
   WAITING_UNTAGGED, /* a message in the lists */
   CLAIMED           /* a message taken by FI_PEEK | FI_CLAIM */
 };
@@ -26,10 +26,10 @@ enum place {
 /* A receive, or a message that no receive accepts yet. Its iovec and descriptor arrays follow it. */
 struct entry {
   struct util_rx_entry rx; /* first: providers hold a pointer to rx.peer_entry */
-  struct dlist_entry all;  /* a receive: among all of its kind; an untagged or claimed message: among those */
+  struct dlist_entry all;  /* among all receives, waiting or claimed messages of its kind */
   union {
     struct dlist_entry of_source; /* untagged: among those of the same source */
-    mbmatch_handle_t handle;      /* tagged: in the matcher */
+    mbmatch_handle_t handle;      /* tagged: in the matcher, if it has the queue */
   };
   enum place place;
   bool used_up; /* a multi-receive buffer with too little space for another message */
@@ -44,18 +44,24 @@ struct source {
 /* A provider that shares the context and can tell the source of its messages. */
 struct resolver {
   struct fid_peer_srx *srx;
-  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *);
+  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *); /* atomic */
 };
 
 /* A context is shared by the provider that owns it and one or two peers. */
 enum { MAX_RESOLVERS = 16 };
 
+/* Tagged receives or messages; see tagged.h. */
+struct tagged_queue {
+  struct dlist_entry entries; /* oldest first */
+  size_t length;
+  bool in_matcher;
+};
+
 struct context {
   struct util_srx_ctx base; /* first: providers cast */
   mbmatch_t *tagged;
-  size_t waiting_tagged;            /* messages in the matcher */
-  struct dlist_entry posted_tagged; /* receives in the matcher, for fi_cancel */
-  struct dlist_entry posted;        /* untagged receives */
+  struct tagged_queue receives, messages;
+  struct dlist_entry posted;      /* untagged receives */
   struct dlist_entry waiting;     /* untagged messages */
   struct source any;              /* its `posted` are the receives for any source */
   struct ofi_dyn_arr sources;     /* struct source, by address */
@@ -66,7 +72,7 @@ struct context {
   bool changed;                   /* addresses were inserted since the last operation; atomic */
   pthread_mutex_t resolvers_mutex;
   struct resolver resolvers[MAX_RESOLVERS];
-  int resolver_count;
+  int resolver_count; /* atomic: read without the mutex, which writers hold */
 };
 
 /* The source of messages from an address that is not known (yet). */
@@ -97,7 +103,7 @@ static uint32_t source_of(const struct context *context, fi_addr_t addr) {
 
 /* Entries */
 
-static struct entry *new_entry(struct context *context) {
+static inline struct entry *new_entry(struct context *context) {
   struct entry *entry = ofi_buf_alloc(context->base.rx_pool);
   if (!entry) return NULL;
   entry->rx.peer_entry.owner_context = NULL;
@@ -124,18 +130,18 @@ struct request {
   uint64_t flags;
 };
 
-static void set_request(struct fi_peer_rx_entry *to, const struct request *request) {
-  memcpy(to->iov, request->iov, request->count * sizeof *to->iov);
-  if (request->desc)
-    memcpy(to->desc, request->desc, request->count * sizeof *to->desc);
-  else
-    memset(to->desc, 0, request->count * sizeof *to->desc);
+static inline void set_request(struct fi_peer_rx_entry *to, const struct request *request) {
+  /* Not memcpy: nearly always one. */
+  for (size_t i = 0; i < request->count; i++) {
+    to->iov[i] = request->iov[i];
+    to->desc[i] = request->desc ? request->desc[i] : NULL;
+  }
   to->count = request->count;
   to->context = request->user;
   to->flags = request->flags;
 }
 
-static struct entry *new_receive(struct context *context, const struct request *request, uint64_t tag,
+static inline struct entry *new_receive(struct context *context, const struct request *request, uint64_t tag,
                                  uint64_t ignore) {
   struct entry *entry = new_entry(context);
   if (!entry) return NULL;
@@ -179,7 +185,7 @@ static int give(struct context *context, struct fid_peer_srx *srx, const struct 
 }
 
 /* A waiting message matched: prepares its entry for the receive. The provider is told to start it. */
-static void fill(struct context *context, struct entry *entry, const struct request *request) {
+static inline void fill(struct context *context, struct entry *entry, const struct request *request) {
   struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
   entry->place = WITH_PROVIDER;
   set_request(peer_entry, request);

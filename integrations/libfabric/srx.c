@@ -6,14 +6,15 @@
  * `ofi_util.h` declares of that file, with the behaviour that fi_tagged(3), fi_msg(3), fi_endpoint(3) and fi_peer(3)
  * document. README.md beside it describes the design.
  *
- * Tagged receives and messages are in one mbmatch matcher. Untagged ones have no tag to search for and are in lists
- * (untagged.h).
+ * Tagged receives and messages are in one mbmatch matcher, unless they are few (tagged.h). Untagged ones have no tag to
+ * search for and are in lists (untagged.h).
  *
  * Every function below runs under the lock of the receive context, except util_ep_srx_context and
  * addresses_have_changed.
  */
 #include "addresses.h"
 #include "entry.h"
+#include "tagged.h"
 #include "untagged.h"
 
 /* What providers call for arriving messages */
@@ -21,16 +22,10 @@
 static int get_tagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **out) {
   struct context *context = context_of(srx);
   settle(context);
-  if (!dlist_empty(&context->posted_tagged)) {
-    const mbmatch_envelope_t envelope = {attr->tag, source_of(context, attr->addr)};
-    void *receive;
-    const mbmatch_status_t status = mbmatch_take_receive(context->tagged, &envelope, &receive);
-    if (status == MBMATCH_MATCHED) {
-      dlist_remove(&((struct entry *)receive)->all);
-      return give(context, srx, attr, receive, out);
-    }
-    if (status != MBMATCH_NO_MATCH) return failed(status);
-  }
+  struct entry *receive;
+  const mbmatch_status_t status = take_receive(context, attr->tag, attr->addr, &receive);
+  if (status == MBMATCH_MATCHED) return give(context, srx, attr, receive, out);
+  if (status != MBMATCH_NO_MATCH) return failed(status);
   return new_message(context, srx, attr, FI_TAGGED | FI_RECV, out);
 }
 
@@ -54,7 +49,8 @@ static int get_untagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *att
 static int queue_tagged_message(struct fi_peer_rx_entry *peer_entry) {
   struct context *context = context_of(peer_entry->srx);
   look_up_again(context, peer_entry);
-  return queue_tagged(context, entry_of(peer_entry));
+  const mbmatch_status_t status = queue_message(context, entry_of(peer_entry));
+  return status == MBMATCH_QUEUED ? FI_SUCCESS : failed(status);
 }
 
 static int queue_untagged_message(struct fi_peer_rx_entry *peer_entry) {
@@ -70,17 +66,12 @@ static int queue_untagged_message(struct fi_peer_rx_entry *peer_entry) {
   return FI_SUCCESS;
 }
 
-static void remove_message(struct context *context, mbmatch_handle_t handle) {
-  mbmatch_discard(context->tagged, handle, NULL);
-  context->waiting_tagged--;
-}
-
 static void free_entry(struct fi_peer_rx_entry *peer_entry) {
   struct context *context = context_of(peer_entry->srx);
   struct entry *entry = entry_of(peer_entry);
   struct entry *buffer = peer_entry->owner_context;
   /* Newer providers free messages that wait, when they lose a peer. */
-  if (entry->place == WAITING_TAGGED) remove_message(context, entry->handle);
+  if (entry->place == WAITING_TAGGED) remove_message(context, entry);
   if (entry->place == WAITING_UNTAGGED) remove_untagged(entry);
   if (entry->place == CLAIMED) dlist_remove(&entry->all);
   ofi_buf_free(entry);
@@ -99,26 +90,24 @@ static struct fi_ops_srx_owner owner_ops = {
 
 /* Receives */
 
-static bool is_refused(const struct context *context, const struct request *request) {
+static inline bool is_refused(const struct context *context, const struct request *request) {
   const bool taken = request->flags & (FI_PEEK | FI_CLAIM);
   return request->count > context->base.iov_limit || (request->flags & FI_DISCARD && !taken) ||
          (request->addr != FI_ADDR_UNSPEC && !is_known(context, request->addr));
 }
 
-static ssize_t peek(struct context *context, const mbmatch_pattern_t *pattern, const struct request *request) {
-  mbmatch_message_t message;
-  mbmatch_handle_t handle;
-  const mbmatch_status_t status = mbmatch_probe(context->tagged, pattern, &message, &handle);
-  if (status == MBMATCH_NO_MATCH) return ofi_peer_cq_write_error_peek(context->base.cq, pattern->bits, request->user);
+static ssize_t peek(struct context *context, struct wanted wanted, const struct request *request) {
+  struct entry *entry;
+  const mbmatch_status_t status = find_message(context, wanted, &entry);
+  if (status == MBMATCH_NO_MATCH) return ofi_peer_cq_write_error_peek(context->base.cq, wanted.tag, request->user);
   if (status != MBMATCH_MATCHED) return failed(status);
-  struct entry *entry = message.user;
   const struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
   if (request->flags & FI_CLAIM) ((struct fi_context *)request->user)->internal[0] = entry;
   /* If there is no space for the completion, the message is not taken. */
   const int ret = ofi_peer_cq_write(context->base.cq, request->user, peer_entry->flags, peer_entry->msg_size, NULL,
                                     peer_entry->cq_data, peer_entry->tag, peer_entry->addr);
   if (ret || !(request->flags & (FI_CLAIM | FI_DISCARD))) return ret;
-  remove_message(context, handle);
+  remove_message(context, entry);
   if (request->flags & FI_DISCARD) {
     discard(entry, true);
   } else {
@@ -144,27 +133,18 @@ static ssize_t use_claimed(struct context *context, const struct request *reques
   return start_tagged(entry);
 }
 
-static ssize_t receive_tagged(struct context *context, const mbmatch_pattern_t *pattern,
-                              const struct request *request) {
-  mbmatch_status_t status;
-  if (context->waiting_tagged) {
-    mbmatch_message_t message;
-    status = mbmatch_mprobe(context->tagged, pattern, &message);
-    if (status == MBMATCH_MATCHED) {
-      context->waiting_tagged--;
-      fill(context, message.user, request);
-      return start_tagged(message.user);
-    }
-    if (status != MBMATCH_NO_MATCH) return failed(status);
+static ssize_t receive_tagged(struct context *context, struct wanted wanted, const struct request *request) {
+  struct entry *entry;
+  mbmatch_status_t status = take_message(context, wanted, &entry);
+  if (status == MBMATCH_MATCHED) {
+    fill(context, entry, request);
+    return start_tagged(entry);
   }
-  struct entry *entry = new_receive(context, request, pattern->bits, pattern->ignore);
+  if (status != MBMATCH_NO_MATCH) return failed(status);
+  entry = new_receive(context, request, wanted.tag, wanted.ignore);
   if (!entry) return -FI_ENOMEM;
-  status = mbmatch_queue_receive(context->tagged, pattern, entry, &entry->handle);
-  if (status == MBMATCH_QUEUED) {
-    entry->place = POSTED_TAGGED;
-    dlist_insert_tail(&entry->all, &context->posted_tagged);
-    return FI_SUCCESS;
-  }
+  status = queue_receive(context, entry);
+  if (status == MBMATCH_QUEUED) return FI_SUCCESS;
   ofi_buf_free(entry);
   return failed(status);
 }
@@ -175,13 +155,12 @@ ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void 
   const struct request request = {iov,  desc, iov_count, context->base.dir_recv ? addr : FI_ADDR_UNSPEC,
                                   user, flags | FI_TAGGED | FI_RECV};
   if (is_refused(context, &request)) return -FI_EINVAL;
-  const bool any = context->base.dir_recv && addr == FI_ADDR_UNSPEC;
-  const mbmatch_pattern_t pattern = {tag, ignore, source_of(context, request.addr), any};
+  const struct wanted wanted = {tag, ignore, request.addr};
   ofi_genlock_lock(context->base.lock);
   settle(context);
-  const ssize_t ret = flags & FI_PEEK    ? peek(context, &pattern, &request)
+  const ssize_t ret = flags & FI_PEEK    ? peek(context, wanted, &request)
                       : flags & FI_CLAIM ? use_claimed(context, &request)
-                                         : receive_tagged(context, &pattern, &request);
+                                         : receive_tagged(context, wanted, &request);
   ofi_genlock_unlock(context->base.lock);
   return ret;
 }
@@ -322,11 +301,10 @@ static void complete_cancelled(struct context *context, struct entry *entry, uin
 
 /* -FI_EAGAIN: a multi-receive buffer is in use. */
 static ssize_t cancel(struct context *context, const void *user) {
-  struct entry *entry = find(&context->posted_tagged, user);
+  struct entry *entry = find(&context->receives.entries, user);
   if (entry) {
-    const mbmatch_status_t status = mbmatch_cancel(context->tagged, entry->handle, NULL);
+    const mbmatch_status_t status = remove_receive(context, entry);
     if (status != MBMATCH_OK) return failed(status);
-    dlist_remove(&entry->all);
     complete_cancelled(context, entry, FI_TAGGED | FI_RECV);
     return FI_SUCCESS;
   }
@@ -371,25 +349,21 @@ int util_srx_bind(struct fid *fid, struct fid *bound, uint64_t flags) {
   return FI_SUCCESS;
 }
 
-static int visit_last_message(void *argument, const mbmatch_queued_message_t *message) {
-  (void)argument;
-  discard(message->message.user, true);
-  return MBMATCH_VISIT_REMOVE;
-}
-
 /* No completion is written for receives that are still posted. */
 int util_srx_close(struct fid *fid) {
   struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
   struct ofi_genlock *lock = context->base.lock;
   struct entry *entry;
   ofi_genlock_lock(lock);
-  if (mbmatch_visit_messages(context->tagged, visit_last_message, NULL, NULL) != MBMATCH_OK)
-    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no memory to discard the tagged messages that still wait\n");
+  while (!dlist_empty(&context->messages.entries)) {
+    dlist_pop_front(&context->messages.entries, struct entry, entry, all);
+    discard(entry, true);
+  }
   while (!dlist_empty(&context->claimed)) {
     dlist_pop_front(&context->claimed, struct entry, entry, all);
     discard(entry, true);
   }
-  dlist_splice_tail(&context->posted, &context->posted_tagged);
+  dlist_splice_tail(&context->posted, &context->receives.entries);
   while (!dlist_empty(&context->posted)) {
     dlist_pop_front(&context->posted, struct entry, entry, all);
     ofi_buf_free(entry);
@@ -450,7 +424,8 @@ int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_l
     free(context);
     return ret;
   }
-  dlist_init(&context->posted_tagged);
+  dlist_init(&context->receives.entries);
+  dlist_init(&context->messages.entries);
   dlist_init(&context->posted);
   dlist_init(&context->waiting);
   dlist_init(&context->claimed);

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # usage: integrations/openmpi/build.sh [OUTPUT]
 # Builds Open MPI from Debian's source package, unmodified and with pml/ob1 on mbmatch. OUTPUT (default out/openmpi of
-# this repository) gets three folders, each with bin/mpicc and bin/mpirun:
+# this repository) gets four folders, each with bin/mpicc and bin/mpirun:
 #
 #   plain      the unmodified library
 #   mbmatch    the same library; its component pml/ob1 is built on mbmatch
-#   fault      as mbmatch, with a planted fault: a check of the order of matching must find it
+#   long       as mbmatch, with queues that are short up to one entry: programs of few entries reach the matcher
+#   fault      as long, with a planted fault: a check of the order of matching must find it
 #
 # The unmodified build takes about ten minutes on two idle cores and is kept in CACHE; a later call builds the component
 # alone. Only one component differs, since it is built as a plug-in: all else is the same file.
@@ -24,49 +25,12 @@ SUITE=${SUITE:-trixie}
 CACHE=$(realpath -m "${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/matchbench/openmpi}")
 JOBS=${JOBS:-$(nproc)}
 
-fail() {
-  echo "build.sh: $1" >&2
-  exit 2
-}
+. "$here/../common.sh"
+needs dpkg-source gcc make perl python3 rustc
+lock_cache
+mkdir -p "$output"
 
-# logged NAME COMMAND...: output in a file, its end and the place when the command fails.
-logged() {
-  local log=$CACHE/$1.log
-  shift
-  "$@" >"$log" 2>&1 </dev/null || {
-    tail -n 15 "$log" >&2
-    fail "failed: $*; all output is in $log"
-  }
-}
-
-for each in apt-get dpkg-source gcc make perl python3 rustc; do
-  command -v "$each" >/dev/null || fail "$each is missing"
-done
-mkdir -p "$CACHE" "$output"
-exec 9>"$CACHE/lock"
-flock 9
-
-# A state of apt of its own: the suite need not be among those of this machine, and is never installed from.
-# The mirror is that of this machine.
-fetch() {
-  local mirror key=/usr/share/keyrings/debian-archive-keyring.gpg apt=$CACHE/apt
-  mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' 2>/dev/null | awk '$3 == "Debian" { print $1; exit }')
-  [ -n "$mirror" ] || fail "apt knows no mirror of Debian; run apt-get update first"
-  [ -e $key ] || fail "$key is missing: install debian-archive-keyring"
-  rm -rf "$apt" "$CACHE/package.part"
-  mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts" "$CACHE/package.part"
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' "$mirror" "$SUITE" $key >"$apt/parts/suite.sources"
-  local options=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/parts" -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache")
-  logged update apt-get "${options[@]}" update
-  (cd "$CACHE/package.part" && logged source apt-get "${options[@]}" source --download-only openmpi)
-  rm -rf "$CACHE/package-$SUITE" "$apt"
-  mv "$CACHE/package.part" "$CACHE/package-$SUITE"
-}
-
-ls "$CACHE/package-$SUITE"/*.dsc >/dev/null 2>&1 || {
-  echo "build.sh: fetching the source package of $SUITE"
-  fetch
-}
+fetch_source openmpi '*.dsc'
 package=$(ls "$CACHE/package-$SUITE"/*.dsc)
 debian_version=$(sed -n 's/^Version: //p' "$package" | head -n 1)
 version=${debian_version%-*}
@@ -131,7 +95,8 @@ wrapped() {
 }
 
 component mbmatch ""
+component long "-DCUSTOM_MATCH_SHORT=1"
 component fault "-DPML_OB1_MBMATCH_FAULT -DCUSTOM_MATCH_SHORT=1"
-for each in plain mbmatch fault; do wrapped $each; done
+for each in plain mbmatch long fault; do wrapped $each; done
 echo "$version" >"$output/version"
-echo "build.sh: Open MPI $version: $output/{plain,mbmatch,fault}/bin/{mpicc,mpirun}"
+echo "build.sh: Open MPI $version: $output/{plain,mbmatch,long,fault}/bin/{mpicc,mpirun}"

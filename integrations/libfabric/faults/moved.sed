@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # A message whose source becomes known is put behind the younger ones.
-s/mbmatch_change_source(context->tagged, entry->handle, source, &receive, NULL);/(receive = NULL, mbmatch_discard(context->tagged, entry->handle, NULL), context->waiting_tagged--, queue_tagged(context, entry) + source * 0);/
+s/status = change_source(context, entry);/status = (remove_message(context, entry), queue_message(context, entry), MBMATCH_OK);/
