@@ -105,7 +105,7 @@ WALKS = r"""
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST = 40, OPERATIONS = 200000 };
+enum { MOST = 100, OPERATIONS = 200000 };
 struct entry { opal_list_item_t item; int tag, source, used; };
 static struct entry entries[MOST + 1];
 static struct entry *list[MOST + 1];
@@ -156,7 +156,7 @@ int main(void)
 {
 	custom_match_prq *prq = custom_match_prq_init();
 	for (int turn = 0; turn < OPERATIONS; turn++) {
-		int most = turn / 1000 % 2 ? MOST : 12, what = below(8);
+		int most = turn / 1000 % 2 ? MOST : CUSTOM_MATCH_SHORT + 2, what = below(8);
 		if (what < 4 && length < most) {
 			int tag = some_tag(), source = below(3) - 1;
 			tag = tag == OMPI_ANY_TAG || tag == -2 ? tag : tag + 1;
@@ -183,7 +183,7 @@ int main(void)
 	length = 0;
 	custom_match_umq *umq = custom_match_umq_init();
 	for (int turn = 0; turn < OPERATIONS; turn++) {
-		int most = turn / 1000 % 2 ? MOST : 12, what = below(8);
+		int most = turn / 1000 % 2 ? MOST : CUSTOM_MATCH_SHORT + 2, what = below(8);
 		if (what < 4 && length < most) {
 			int tag = below(6) - 2, source = below(2);
 			tag = tag == OMPI_ANY_TAG ? 3 : tag;
@@ -346,15 +346,18 @@ def test_the_engine_matches_in_order_and_keeps_the_librarys_messages_from_any_ta
     assert said(tmp_path / "right") == RIGHT
 
 
+@pytest.mark.parametrize("short", ["10", "64"])
 def test_queues_that_become_short_and_long_match_as_lists_that_are_walked(
-    stubbed: Path, tmp_path: Path
+    stubbed: Path, tmp_path: Path, short: str
 ) -> None:
-    done = built(stubbed, tmp_path / "walks", "-fsanitize=address,undefined", source="walks.c")
+    size = f"-DCUSTOM_MATCH_SHORT={short}"
+    done = built(stubbed, tmp_path / "walks", size, "-fsanitize=address,undefined", source="walks.c")
     assert (done.returncode, done.stderr) == (0, "")
     run = subprocess.run([str(tmp_path / "walks")], capture_output=True, text=True, check=False, timeout=60)
     assert (run.stdout, run.stderr) == ("right\n", "")
     # The check finds the planted fault.
-    assert built(stubbed, tmp_path / "wrong", "-DPML_OB1_MBMATCH_FAULT", source="walks.c").returncode == 0
+    done = built(stubbed, tmp_path / "wrong", size, "-DPML_OB1_MBMATCH_FAULT", source="walks.c")
+    assert done.returncode == 0
     run = subprocess.run([str(tmp_path / "wrong")], capture_output=True, text=True, check=False, timeout=60)
     assert (run.returncode, run.stdout) == (1, "a message takes another receive\n")
 

@@ -5,7 +5,8 @@
 # BUILD/results):
 #
 #   1. the library with the planted fault fails `matchbench mpi conform` by order of matching;
-#   2. the library on mbmatch passes it on 2, 3 and 4 ranks, over shared memory and over TCP, threads included;
+#   2. the library on mbmatch passes it on 2, 3 and 4 ranks, over shared memory and over TCP, threads included; over
+#      shared memory the one too whose queues of two entries are in the matcher;
 #   3. the example programs that need no Fortran pass;
 #   4. the times by depth beside the unmodified library are written and shown.
 #
@@ -41,12 +42,14 @@ else
   failed=1
 fi
 
-for transport in sm tcp; do
+for each in "mbmatch sm" "long sm" "mbmatch tcp"; do
+  read -r kind transport <<<"$each"
   for ranks in 2 3 4; do
-    if conform mbmatch $ranks $transport "$PROGRAMS"; then
-      echo "conform, $ranks ranks, $transport: $(grep -m 1 '^programs' "$results/conform-mbmatch-$transport-$ranks.txt")"
+    report=$results/conform-$kind-$transport-$ranks.txt
+    if conform $kind $ranks $transport "$PROGRAMS"; then
+      echo "conform, $kind, $ranks ranks, $transport: $(grep -m 1 '^programs' "$report")"
     else
-      echo "check.sh: conform fails on $ranks ranks, $transport: see $results/conform-mbmatch-$transport-$ranks.txt" >&2
+      echo "check.sh: conform of $kind fails on $ranks ranks, $transport: see $report" >&2
       failed=1
     fi
   done

@@ -45,7 +45,7 @@ _Static_assert(sizeof(void *) >= sizeof(mbmatch_handle_t), "a handle of mbmatch 
 #define MCA_PML_OB1_MBMATCH_ANY_TAG UINT64_C(0x7fffffff)
 
 #ifndef CUSTOM_MATCH_SHORT
-#define CUSTOM_MATCH_SHORT 10
+#define CUSTOM_MATCH_SHORT 64
 #endif
 
 /* Source in the high half, tag in the low half: the envelope of a message, or what a receive compares of it. */
@@ -220,11 +220,19 @@ static inline void custom_match_prq_append(custom_match_prq *queue, void *reques
 	*queue->tail++ = custom_match_receive_of(tag, source, request);
 }
 
-/* Members are moved one by one: a compiler makes a call of memmove of the copies of whole entries. */
+/* The shorter side moves. Members are moved one by one: a compiler makes a call of memmove of the copies of whole entries. */
 static inline void custom_match_prq_remove(custom_match_prq *queue, custom_match_receive *at)
 {
 	if (at == queue->head) {
 		queue->head++;
+	} else if (at - queue->head < queue->tail - at) {
+		custom_match_receive *first = queue->head++;
+		CUSTOM_MATCH_ROLLED
+		for (; at != first; at--) {
+			at->key = at[-1].key;
+			at->care = at[-1].care;
+			at->request = at[-1].request;
+		}
 	} else {
 		custom_match_receive *last = --queue->tail;
 		CUSTOM_MATCH_ROLLED
@@ -458,6 +466,13 @@ static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_
 	}
 	if (OPAL_LIKELY(at == queue->head)) {
 		queue->head++;
+	} else if (at - queue->head < queue->tail - at) {
+		custom_match_message *first = queue->head++;
+		CUSTOM_MATCH_ROLLED
+		for (; at != first; at--) {
+			at->key = at[-1].key;
+			at->fragment = at[-1].fragment;
+		}
 	} else {
 		custom_match_message *last = --queue->tail;
 		CUSTOM_MATCH_ROLLED
