@@ -3,7 +3,8 @@
  * The time of a message by queue depth: one rank that sends to itself, so that the transport is a function call.
  * With two ranks: latency and message rate at depth 0.
  *
- *   depth SECONDS DEPTH...      one rank: every series at these depths
+ *   depth SECONDS [SERIES] DEPTH...
+ *                               one rank: every series, or one, at these depths
  *   depth SECONDS               two ranks: latency and rate
  *
  * SECONDS is the time for each series at each depth. Prints a line for each, `SERIES DEPTH Q1 MEDIAN`, in nanoseconds:
@@ -23,6 +24,7 @@ static double times[REPETITIONS];
 static MPI_Request *requests;
 static int *order;
 static char byte[8], bytes[WINDOW * 8];
+static const char *only; /* the one series, or NULL */
 
 static int least(int depth)
 {
@@ -33,6 +35,11 @@ static void fail(const char *what)
 {
 	fprintf(stderr, "depth: %s\n", what);
 	MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static int wanted(const char *series)
+{
+	return !only || strcmp(only, series) == 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -68,21 +75,31 @@ static void send(int tag)
 	MPI_Send(byte, 1, MPI_CHAR, 0, tag, MPI_COMM_SELF);
 }
 
-/* One message after the other for a receive behind `depth` receives that stay. */
-static void behind_posted(const char *series, int depth, int ahead_source, int source)
+/* A message for a receive that waits. */
+static void expected(int source)
 {
 	MPI_Request request;
+	MPI_Irecv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, &request);
+	send(TAG);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* A receive of a message that waits. */
+static void unexpected(int source)
+{
+	send(TAG);
+	MPI_Recv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+/* One message after the other. */
+static void one_by_one(const char *series, int depth, void (*message)(int), int source)
+{
 	int count = 0, batch = 1;
-	for (int i = 0; i < depth; i++)
-		MPI_Irecv(byte, 1, MPI_CHAR, ahead_source, FIRST + i, MPI_COMM_SELF, &requests[i]);
 	double end = MPI_Wtime() + limit;
 	for (; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
 		double start = MPI_Wtime(), took;
-		for (int i = 0; i < batch; i++) {
-			MPI_Irecv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, &request);
-			send(TAG);
-			MPI_Wait(&request, MPI_STATUS_IGNORE);
-		}
+		for (int i = 0; i < batch; i++)
+			message(source);
 		took = MPI_Wtime() - start;
 		times[count] = took / batch;
 		if (took < 0.0005 && batch < 1 << 20) {
@@ -91,6 +108,28 @@ static void behind_posted(const char *series, int depth, int ahead_source, int s
 		}
 	}
 	report(series, depth, count);
+}
+
+static void post_all(int depth, int source)
+{
+	for (int i = 0; i < depth; i++)
+		MPI_Irecv(byte, 1, MPI_CHAR, source, FIRST + i, MPI_COMM_SELF, &requests[i]);
+}
+
+static void send_all(int depth, int source)
+{
+	(void)source;
+	for (int i = 0; i < depth; i++)
+		send(FIRST + i);
+}
+
+/* One message after the other for a receive behind `depth` receives that stay. */
+static void behind_posted(const char *series, int depth, int ahead_source, int source)
+{
+	if (!wanted(series))
+		return;
+	post_all(depth, ahead_source);
+	one_by_one(series, depth, expected, source);
 	for (int i = 0; i < depth; i++) {
 		MPI_Cancel(&requests[i]);
 		MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
@@ -100,73 +139,62 @@ static void behind_posted(const char *series, int depth, int ahead_source, int s
 /* One receive after the other behind `depth` messages that stay. */
 static void behind_unexpected(const char *series, int depth, int source)
 {
-	int count = 0, batch = 1;
-	for (int i = 0; i < depth; i++)
-		send(FIRST + i);
-	double end = MPI_Wtime() + limit;
-	for (; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
-		double start = MPI_Wtime(), took;
-		for (int i = 0; i < batch; i++) {
-			send(TAG);
-			MPI_Recv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-		}
-		took = MPI_Wtime() - start;
-		times[count] = took / batch;
-		if (took < 0.0005 && batch < 1 << 20) {
-			batch *= 2;
-			count = -1;
-		}
-	}
-	report(series, depth, count);
+	if (!wanted(series))
+		return;
+	send_all(depth, source);
+	one_by_one(series, depth, unexpected, source);
 	for (int i = 0; i < depth; i++)
 		MPI_Recv(byte, 1, MPI_CHAR, 0, FIRST + i, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
-/* `depth` receives wait, and messages take them in an order; a shallow queue several times a repetition. */
-static void drain_posted(const char *how, int depth, int source)
+static void send_in_order(int depth, int source)
+{
+	(void)source;
+	for (int i = 0; i < depth; i++)
+		send(FIRST + order[i]);
+	MPI_Waitall(depth, requests, MPI_STATUSES_IGNORE);
+}
+
+static void receive_in_order(int depth, int source)
+{
+	for (int i = 0; i < depth; i++)
+		MPI_Recv(byte, 1, MPI_CHAR, source, FIRST + order[i], MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+/* `depth` receives or messages wait and are taken in an order; a shallow queue several times a repetition. */
+static void drain(const char *queue, const char *how, int depth, int source, void (*fill)(int, int),
+                  void (*take)(int, int))
 {
 	char series[64];
 	int count = 0, rounds = depth < 1024 ? 1024 / depth : 1;
+	snprintf(series, sizeof series, "%s_%s%s", queue, source == MPI_ANY_SOURCE ? "any_source_" : "", how);
+	if (!wanted(series))
+		return;
 	arrange(depth, how);
 	double end = MPI_Wtime() + limit;
 	for (; count < REPETITIONS && (count < least(depth) || MPI_Wtime() < end); count++) {
 		double took = 0;
 		for (int round = 0; round < rounds; round++) {
-			for (int i = 0; i < depth; i++)
-				MPI_Irecv(byte, 1, MPI_CHAR, source, FIRST + i, MPI_COMM_SELF, &requests[i]);
+			fill(depth, source);
 			double start = MPI_Wtime();
-			for (int i = 0; i < depth; i++)
-				send(FIRST + order[i]);
-			MPI_Waitall(depth, requests, MPI_STATUSES_IGNORE);
+			take(depth, source);
 			took += MPI_Wtime() - start;
 		}
 		times[count] = took / depth / rounds;
 	}
-	snprintf(series, sizeof series, "posted_%s%s", source == MPI_ANY_SOURCE ? "any_source_" : "", how);
 	report(series, depth, count);
 }
 
-/* `depth` messages wait, and receives take them in an order. */
+/* `depth` receives wait, and messages take them. */
+static void drain_posted(const char *how, int depth, int source)
+{
+	drain("posted", how, depth, source, post_all, send_in_order);
+}
+
+/* `depth` messages wait, and receives take them. */
 static void drain_unexpected(const char *how, int depth, int source)
 {
-	char series[64];
-	int count = 0, rounds = depth < 1024 ? 1024 / depth : 1;
-	arrange(depth, how);
-	double end = MPI_Wtime() + limit;
-	for (; count < REPETITIONS && (count < least(depth) || MPI_Wtime() < end); count++) {
-		double took = 0;
-		for (int round = 0; round < rounds; round++) {
-			for (int i = 0; i < depth; i++)
-				send(FIRST + i);
-			double start = MPI_Wtime();
-			for (int i = 0; i < depth; i++)
-				MPI_Recv(byte, 1, MPI_CHAR, source, FIRST + order[i], MPI_COMM_SELF, MPI_STATUS_IGNORE);
-			took += MPI_Wtime() - start;
-		}
-		times[count] = took / depth / rounds;
-	}
-	snprintf(series, sizeof series, "unexpected_%s%s", source == MPI_ANY_SOURCE ? "any_source_" : "", how);
-	report(series, depth, count);
+	drain("unexpected", how, depth, source, send_all, receive_in_order);
 }
 
 /* Half of a round trip of 8 bytes between two ranks. */
@@ -224,15 +252,17 @@ static void rate(int rank)
 int main(int argc, char **argv)
 {
 	static const char *const orders[] = {"in_order", "reverse", "random"};
-	int rank, ranks, deepest = 0;
+	int rank, ranks, first = 2, deepest = 0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	limit = argc > 1 ? atof(argv[1]) : 0;
 	if (!(limit > 0) || ranks != (argc > 2 ? 1 : 2))
-		fail("expected SECONDS DEPTH... on one rank, or SECONDS on two");
-	for (int i = 2; i < argc; i++)
+		fail("expected SECONDS [SERIES] DEPTH... on one rank, or SECONDS on two");
+	if (argc > 2 && (argv[2][0] < '0' || argv[2][0] > '9'))
+		only = argv[first++];
+	for (int i = first; i < argc; i++)
 		deepest = atoi(argv[i]) > deepest ? atoi(argv[i]) : deepest;
 	requests = malloc((size_t)(deepest + 1) * sizeof *requests);
 	order = malloc((size_t)(deepest + 1) * sizeof *order);
@@ -242,7 +272,7 @@ int main(int argc, char **argv)
 		latency(rank);
 		rate(rank);
 	}
-	for (int i = 2; i < argc; i++) {
+	for (int i = first; i < argc; i++) {
 		int depth = atoi(argv[i]);
 		if (depth < 0 || depth > 32000)
 			fail("a depth is not from 0 to 32000");

@@ -12,9 +12,13 @@ Usage, after `build.sh`, with the Python of this repository:
 
 BUILD is the folder that `build.sh` filled. `ROUNDS` (default 20) is the number of turns of `depth` at depths
 up to 8; `SWEEPS` (7) and `BUDGET_US` (20000) are repetitions and time of each depth in `bench`.
+
+A machine may be quiet for a short time only. With `LIMIT_S`, `depth` begins no run after so many seconds and
+ends with status 3; the same command goes on, with what it has measured in a file beside RESULT.
 """
 
 import datetime as dt
+import hashlib
 import json
 import os
 import random
@@ -23,8 +27,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +38,15 @@ HERE = Path(__file__).parent
 KINDS = ("plain", "mbmatch")
 SHALLOW = (0, 1, 2, 4, 8)
 DEEP = (16, 64, 256, 1024, 4096)
-DEEPEST = (16384,)  # some series take minutes on the unmodified library
+DEEPEST = 16384
+# Each in a process of its own at the greatest depth, where some take minutes on the unmodified library.
+ORDERS = ("in_order", "reverse", "random", "any_source_reverse")
+ALL_SERIES = (
+    *("behind_posted", "behind_posted_any_source", "any_source_behind_posted"),
+    *("behind_unexpected", "any_source_behind_unexpected"),
+    *(f"posted_{how}" for how in ORDERS),
+    *(f"unexpected_{how}" for how in ORDERS),
+)
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 SWEEPS = int(os.environ.get("SWEEPS", "7"))
 BUDGET_US = int(os.environ.get("BUDGET_US", "20000"))
@@ -42,6 +55,7 @@ SHALLOW_SECONDS = "0.02"
 DEEP_SECONDS = "0.02"
 PAIR_SECONDS = "0.3"
 RUN_SECONDS = 1800
+LIMIT_S = float(os.environ.get("LIMIT_S", "inf"))
 TRANSPORTS = {"sm": ("self,sm",), "tcp": ("self,tcp", "--mca", "btl_tcp_if_include", "lo")}
 RESAMPLES = 4000
 BOUND = 0.95
@@ -91,41 +105,96 @@ def run(
     return done.stdout.splitlines()
 
 
-def in_turns(
-    build: Path, program: Path, rounds: int, where: str, ranks: int, words: Sequence[str], btl: Sequence[str]
-) -> list[Cell]:
-    """Run both libraries in turns, each first in every other turn."""
-    found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for turn in range(rounds):
-        for kind in KINDS if turn % 2 == 0 else reversed(KINDS):
-            for line in run(build, kind, ranks, program, words, btl):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Runs of the measuring program with the same words, both libraries in turns."""
+
+    rounds: int
+    where: str
+    ranks: int
+    words: tuple[str, ...]
+    btl: tuple[str, ...]
+
+    def runs(self) -> Iterable[tuple[str, str]]:
+        """Give the name and the library of each run; each library is first in every other turn."""
+        for turn in range(self.rounds):
+            for kind in KINDS if turn % 2 == 0 else reversed(KINDS):
+                yield f"{self.where} {' '.join(self.words)}: turn {turn + 1}, {kind}", kind
+
+    def cells(self, lines: Mapping[str, Sequence[str]]) -> list[Cell]:
+        """Give the times of all runs."""
+        found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for name, kind in self.runs():
+            for line in lines[name]:
                 series, depth, first_quartile, _ = line.split()
                 found[series, int(depth)][kind].append(float(first_quartile))
-        print(f"{where}: turn {turn + 1} of {rounds}", file=sys.stderr)
-    return [
-        Cell(where=where, series=series, depth=depth, plain=tuple(of["plain"]), mbmatch=tuple(of["mbmatch"]))
-        for (series, depth), of in found.items()
+        return [
+            Cell(
+                where=self.where,
+                series=series,
+                depth=depth,
+                plain=tuple(of["plain"]),
+                mbmatch=tuple(of["mbmatch"]),
+            )
+            for (series, depth), of in found.items()
+        ]
+
+
+def stages() -> list[Stage]:
+    """Give everything that `depth` measures."""
+    one = TRANSPORTS["sm"]
+    # A depth at a time, so that the runs of a turn are close together: the speed of a machine drifts.
+    shallow = [
+        Stage(rounds=ROUNDS, where="self", ranks=1, words=(SHALLOW_SECONDS, str(depth)), btl=one)
+        for depth in SHALLOW
     ]
+    deep = [
+        Stage(rounds=DEEP_ROUNDS, where="self", ranks=1, words=(DEEP_SECONDS, str(depth)), btl=one)
+        for depth in DEEP
+    ]
+    pairs = [
+        Stage(rounds=ROUNDS, where=name, ranks=2, words=(PAIR_SECONDS,), btl=btl)
+        for name, btl in TRANSPORTS.items()
+    ]
+    deepest = [
+        Stage(rounds=1, where="self", ranks=1, words=(DEEP_SECONDS, series, str(DEEPEST)), btl=one)
+        for series in ALL_SERIES
+    ]
+    return [*shallow, *deep, *pairs, *deepest]
 
 
-def measure_depth(build: Path, result: Path) -> None:
-    """Measure and write the result."""
+def measure_depth(build: Path, result: Path) -> int:
+    """Measure and write the result; return the exit status."""
+    end = time.monotonic() + LIMIT_S
+    part = result.with_suffix(".part")
+    plugin = hashlib.sha256((build / "mbmatch/lib/mca_pml_ob1.so").read_bytes()).hexdigest()
+    done: dict[str, Any] = {"plugin": plugin, "lines": {}}
+    if part.exists():
+        earlier = json.loads(part.read_text(encoding="utf-8"))
+        if earlier["plugin"] == plugin:
+            done = earlier
+    lines: dict[str, list[str]] = done["lines"]
+    planned = stages()
+    wanted = [(stage, name, kind) for stage in planned for name, kind in stage.runs()]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "depth"
         compiler = build / "plain" / "bin" / "mpicc"
         subprocess.run([str(compiler), "-O2", "-o", str(program), str(HERE / "depth.c")], check=True)
-        one = TRANSPORTS["sm"]
-        stages = [
-            (ROUNDS, "self", 1, [SHALLOW_SECONDS, *map(str, SHALLOW)], one),
-            (DEEP_ROUNDS, "self", 1, [DEEP_SECONDS, *map(str, DEEP)], one),
-            *((ROUNDS, name, 2, [PAIR_SECONDS], btl) for name, btl in TRANSPORTS.items()),
-            (1, "self", 1, [DEEP_SECONDS, *map(str, DEEPEST)], one),
-        ]
-        cells: list[Cell] = []
-        for rounds, where, ranks, words, btl in stages:
-            cells += in_turns(build, program, rounds, where, ranks, words, btl)
-            write(result, build, cells)
+        for stage, name, kind in wanted:
+            if name in lines:
+                continue
+            if time.monotonic() > end:
+                print(
+                    f"measure.py: {len(lines)} of {len(wanted)} runs are done; repeat the command",
+                    file=sys.stderr,
+                )
+                return 3
+            lines[name] = run(build, kind, stage.ranks, program, stage.words, stage.btl)
+            part.write_text(json.dumps(done), encoding="utf-8")
+    write(result, build, [cell for stage in planned for cell in stage.cells(lines)])
+    part.unlink()
     show(result)
+    return 0
 
 
 def write(result: Path, build: Path, cells: Iterable[Cell]) -> None:
@@ -259,7 +328,7 @@ def main(words: list[str]) -> int:
     """Run a command; return the exit status."""
     match words:
         case ["depth", build, result]:
-            measure_depth(Path(build), Path(result))
+            return measure_depth(Path(build), Path(result))
         case ["bench", build, folder, *names]:
             measure_bench(Path(build), Path(folder), names)
         case ["show", result]:
