@@ -39,8 +39,8 @@ def times(whole: dict[str, Any], series: str) -> dict[int, float]:
 
 
 def base(measured: dict[int, float]) -> float:
-    """Give the time with a short queue: the least of the first depths, since other work only adds time."""
-    return min(time for depth, time in measured.items() if depth <= SHALLOW)
+    """Give the time with a short queue: the median of the first depths; a machine may change its speed."""
+    return statistics.median(time for depth, time in measured.items() if depth <= SHALLOW)
 
 
 def preset(path: Path, walk: str) -> str:
