@@ -50,7 +50,8 @@ ALL_SERIES = (
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 SWEEPS = int(os.environ.get("SWEEPS", "7"))
 BUDGET_US = int(os.environ.get("BUDGET_US", "20000"))
-DEEP_ROUNDS = max(1, ROUNDS // 7)
+DEEP_ROUNDS = max(1, ROUNDS // 2)
+DEEPER_ROUNDS = max(1, ROUNDS // 7)  # from 1024 on
 SHALLOW_SECONDS = "0.02"
 DEEP_SECONDS = "0.02"
 PAIR_SECONDS = "0.3"
@@ -149,7 +150,13 @@ def stages() -> list[Stage]:
         for depth in SHALLOW
     ]
     deep = [
-        Stage(rounds=DEEP_ROUNDS, where="self", ranks=1, words=(DEEP_SECONDS, str(depth)), btl=one)
+        Stage(
+            rounds=DEEP_ROUNDS if depth < 1024 else DEEPER_ROUNDS,
+            where="self",
+            ranks=1,
+            words=(DEEP_SECONDS, str(depth)),
+            btl=one,
+        )
         for depth in DEEP
     ]
     pairs = [

@@ -220,7 +220,8 @@ static inline void custom_match_prq_append(custom_match_prq *queue, void *reques
 	*queue->tail++ = custom_match_receive_of(tag, source, request);
 }
 
-/* The shorter side moves. Members are moved one by one: a compiler makes a call of memmove of the copies of whole entries. */
+/* The shorter side moves. Members are moved one by one: a compiler makes a call of memmove of the copies of whole
+ * entries. */
 static inline void custom_match_prq_remove(custom_match_prq *queue, custom_match_receive *at)
 {
 	if (at == queue->head) {
