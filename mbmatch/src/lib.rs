@@ -28,6 +28,7 @@
 mod adaptive;
 mod bins;
 mod c;
+mod halves;
 mod heads;
 mod heap;
 mod list;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use crate::adaptive::{Adaptive, Ages};
 use crate::bins::Bins;
+use crate::halves::Halves;
 use crate::heads::HeadsAndBodies;
 use crate::heap::{Allocator, Array, Heap, Owned};
 use crate::list::List;

@@ -4,13 +4,12 @@
 //! Wildcards are free, and each entry passed costs a fraction of a nanosecond. A removed entry
 //! leaves a hole; see [`crate::log`].
 
+use crate::halves::Halves;
 use crate::heap::{Array, Heap};
 use crate::log::{Log, Room};
 use crate::pool::{Entry, Kind, Pool};
 use crate::scan::{Heads, Patterns, Unit, first_accepted, first_accepting};
-use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
-};
+use crate::types::{Envelope, Handle, Memory, Message, OutOfMemory, Pattern, QueuedMessage, QueuedReceive};
 
 /// The part of an entry that is not compared.
 #[derive(Clone, Copy, Default)]
@@ -98,34 +97,21 @@ pub(crate) struct Vector {
     unit: Unit,
 }
 
-impl Vector {
-    pub(crate) fn new(unit: Unit, heap: Heap) -> Self {
-        Self { posted: Queue::new(Kind::Receives, heap), unexpected: Queue::new(Kind::Messages, heap), unit }
+impl Halves for Vector {
+    #[inline]
+    fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        let position = self.find(pattern)?;
+        let (envelope, _) = self.unexpected.log.key(position);
+        Some(Message { user: self.unexpected.remove(position), envelope })
     }
 
     #[inline]
-    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.mprobe(pattern) {
-            return Ok(Posted::Matched(message));
-        }
-        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
-    }
-
-    #[inline]
-    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+    fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.posted.append(pattern, user)
     }
 
     #[inline]
-    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        match self.take_receive(envelope) {
-            Some(user) => Ok(Arrived::Matched { user }),
-            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+    fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         if self.posted.log.len() == 0 {
             return None;
         }
@@ -134,8 +120,14 @@ impl Vector {
     }
 
     #[inline]
-    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+    fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.unexpected.append(envelope, user)
+    }
+}
+
+impl Vector {
+    pub(crate) fn new(unit: Unit, heap: Heap) -> Self {
+        Self { posted: Queue::new(Kind::Receives, heap), unexpected: Queue::new(Kind::Messages, heap), unit }
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
@@ -171,13 +163,6 @@ impl Vector {
             let owner = log.owner(position);
             QueuedMessage { handle: bodies.handle(owner), user: bodies[owner].user, envelope }
         }));
-    }
-
-    #[inline]
-    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        let position = self.find(pattern)?;
-        let (envelope, _) = self.unexpected.log.key(position);
-        Some(Message { user: self.unexpected.remove(position), envelope })
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A receiver whose queues are walked entry by entry from the oldest: `list` and `heads`.
 
+use crate::halves::Halves;
 use crate::heap::Array;
-use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
-};
+use crate::types::{Envelope, Handle, Memory, Message, OutOfMemory, Pattern, QueuedMessage, QueuedReceive};
 
 /// A queue of receives or of messages.
 pub(crate) trait Queue {
@@ -47,41 +46,35 @@ pub(crate) struct Walked<Q> {
     unexpected: Q,
 }
 
-impl<Q: Queue> Walked<Q> {
-    pub(crate) fn of(posted: Q, unexpected: Q) -> Self {
-        Self { posted, unexpected }
+impl<Q: Queue> Halves for Walked<Q> {
+    #[inline]
+    fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        let at = self.unexpected.find_message(pattern)?;
+        let message = self.unexpected.message(at);
+        self.unexpected.remove(at);
+        Some(message)
     }
 
     #[inline]
-    pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        if let Some(message) = self.mprobe(pattern) {
-            return Ok(Posted::Matched(message));
-        }
-        Ok(Posted::Waiting(self.queue_receive(pattern, user)?))
-    }
-
-    #[inline]
-    pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+    fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.posted.append(pattern, user)
     }
 
     #[inline]
-    pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        match self.take_receive(envelope) {
-            Some(user) => Ok(Arrived::Matched { user }),
-            None => Ok(Arrived::Unexpected(self.queue_message(envelope, user)?)),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
+    fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         let at = self.posted.find_receive(envelope)?;
         Some(self.posted.remove(at))
     }
 
     #[inline]
-    pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+    fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.unexpected.append(Pattern::exactly(envelope), user)
+    }
+}
+
+impl<Q: Queue> Walked<Q> {
+    pub(crate) fn of(posted: Q, unexpected: Q) -> Self {
+        Self { posted, unexpected }
     }
 
     pub(crate) fn cancel(&mut self, handle: Handle) -> Option<u64> {
@@ -95,14 +88,6 @@ impl<Q: Queue> Walked<Q> {
     #[inline]
     pub(crate) fn probe(&self, pattern: Pattern) -> Option<QueuedMessage> {
         self.unexpected.find_message(pattern).map(|at| self.queued_message(at))
-    }
-
-    #[inline]
-    pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        let at = self.unexpected.find_message(pattern)?;
-        let message = self.unexpected.message(at);
-        self.unexpected.remove(at);
-        Some(message)
     }
 
     fn queued_message(&self, at: Q::At) -> QueuedMessage {
