@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -121,6 +122,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build(folder / "traced", TRACED, "--record")
         build(folder / "wrong", WRONG)
     return folder
+
+
+TIMED = {
+    "shm": ["--transport", "shm", "--core", "inorder"],
+    "moped with a table of 4": ["--transport", "moped", "--design", "optcopy", "--descriptors", "4"],
+}
+
+
+@pytest.mark.parametrize("options", TIMED.values(), ids=list(TIMED))
+def test_random_programs_keep_the_order_on_cores_and_caches_with_time(
+    options: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "matchbench"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m matchbench "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("MATCHBENCH", str(command))
+    monkeypatch.setenv("MB_MPI_BUILD", str(folder))
+    words = ["--mpicc", str(GUEST / "mpicc-chip"), "--without", "long", "--programs", "4", "--ranks", "3"]
+    launcher = [str(GUEST / "mpirun-chip"), "--mode", "timing", "--memory", "64", *options]
+    assert main(["mpi", "conform", *words, "--seed", "7", "-o", str(tmp_path / "out"), "--", *launcher]) == 0
+    judged = json.loads((tmp_path / "out" / "mpi-conform.json").read_text())
+    assert (judged["counts"]["programs"], judged["failures"], judged["left_out"]) == (4, [], []), judged
 
 
 @pytest.mark.parametrize("transport", ["shm", "moped"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Runs of the programs of guest/programs on the chip, for the claims and figures of gu2011.
 
-usage: measure.py [--list] [--only STUDY[,STUDY]] [--minutes N] [--again] [--build DIR]
-       measure.py --check [--only STUDY[,STUDY]] [--build DIR] [--table FILE]
+usage: measure.py [--list] [--only STUDY[,STUDY]] [--match TEXT] [--minutes N] [--again] [--build DIR]
+       measure.py --check [--only STUDY[,STUDY]] [--match TEXT] [--build DIR] [--table FILE]
 
 A run whose row is in runs.csv is not repeated, unless --again is given or the program has changed, so that
 an interrupted call goes on where it stopped. --check repeats runs and compares every count with its row;
@@ -126,7 +126,7 @@ def plan() -> list[Run]:
         return [
             imb("large", pattern, transport, length=1 << 20, iterations=1 if pattern == "BC" else 2)
             for pattern in patterns
-            for transport in DESIGNS[1:]
+            for transport in (DESIGNS if pattern == "BC" else DESIGNS[1:])
         ]
 
     runs += of_patterns("PP", "XC")
@@ -139,7 +139,8 @@ def plan() -> list[Run]:
         *large("BC"),
     ]
     runs += [without(run) for run in of_kernels("mg", "cg") if run.transport in {"shm", "base"}]
-    runs += [*overlap(), *bands(), *numbers_of_cores(), *of_patterns("GA", "AA"), *of_kernels("bt", "ft")]
+    runs += [*overlap(), *bands(), *numbers_of_cores(), *active_matches(), *into_the_l1()]
+    runs += [*of_patterns("GA", "AA"), *of_kernels("bt", "ft")]
     runs += [without(run) for run in of_patterns("BC", "RD", "GA", "AA") if run.transport in {"shm", "base"}]
     return runs
 
@@ -150,6 +151,7 @@ def bands() -> list[Run]:
         {"eager": 32768},
         {"core": "inorder"},
         *({"environment": f"MB_OFFSETS={offsets}"} for offsets in ("0,0", "0,32", "8,40")),
+        *({"settings": f"directory={cycles}"} for cycles in (2, 30)),
     ]
     cheap = [imb("bands", pattern, transport) for pattern in ("PP", "XC") for transport in DESIGNS]
     return [replace(run, **change) for change in changes for run in cheap]
@@ -171,7 +173,7 @@ def overlap() -> list[Run]:
 
 
 def numbers_of_cores() -> list[Run]:
-    """Return exchanges of 16 KB in all pairs at once, on chips of 4 to 32 cores."""
+    """Return exchanges of 16 KB in all pairs at once, on chips of 4 to 64 cores."""
     return [
         Run(
             study="cores",
@@ -181,9 +183,32 @@ def numbers_of_cores() -> list[Run]:
             ranks=n,
             cores=n,
         )
-        for n in (4, 16, 32)
+        for n in (4, 16, 32, 64)
         for transport in DESIGNS[:3]
     ]
+
+
+def active_matches() -> list[Run]:
+    """Return runs of devices that copy two messages at once, beside those of one in other studies.
+
+    Twice the lines are the alternative. RD, GA and AA receive one message after the other.
+    """
+    runs = [
+        replace(imb("active", pattern, "optcopy"), settings="moped.active=2")
+        for pattern in ("PP", "XC", "BC", "GA", "AA")
+    ]
+    return runs + [
+        replace(imb("active", pattern, "optcopy"), settings=settings)
+        for settings in ("moped.lines=8", "moped.active=2 moped.lines=8", "moped.lines=16")
+        for pattern in ("PP", "XC")
+    ]
+
+
+def into_the_l1() -> list[Run]:
+    """Return runs of devices that write lines into the L1, beside those into the L2 in other studies."""
+    cheap = [imb("l1", pattern, "optcopy") for pattern in ("PP", "XC", "BC", "RD")]
+    runs = [*cheap, *(kernel("l1", name, "optcopy") for name in ("mg", "cg"))]
+    return [replace(run, settings="device_level=1") for run in runs]
 
 
 def build(folder: Path, names: set[str]) -> None:
@@ -356,6 +381,7 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="print the plan and what is missing")
     parser.add_argument("--only", help="studies, separated by commas")
+    parser.add_argument("--match", default="", help="only runs whose line in the list contains this text")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after this time")
     parser.add_argument("--again", action="store_true", help="repeat runs whose rows there are")
     parser.add_argument("--check", action="store_true", help="repeat runs and compare them with their rows")
@@ -364,6 +390,7 @@ def main() -> int:
     options = parser.parse_args()
     studies = options.only.split(",") if options.only else None
     runs = [run for run in plan() if studies is None or run.study in studies]
+    runs = [run for run in runs if options.match in " ".join(map(str, astuple(run)))]
     if options.list:
         rows = read()
         for run in runs:
