@@ -205,10 +205,12 @@ def active_matches() -> list[Run]:
 
 
 def into_the_l1() -> list[Run]:
-    """Return runs of devices that write lines into the L1, beside those into the L2 in other studies."""
-    cheap = [imb("l1", pattern, "optcopy") for pattern in ("PP", "XC", "BC", "RD")]
-    runs = [*cheap, *(kernel("l1", name, "optcopy") for name in ("mg", "cg"))]
-    return [replace(run, settings="device_level=1") for run in runs]
+    """Return runs of devices that write lines into the L2, and into the L1, of one revision."""
+    return [
+        replace(imb("l1", pattern, "optcopy"), settings=f"device_level={level}")
+        for pattern in ("PP", "XC", "BC", "RD")
+        for level in (2, 1)
+    ]
 
 
 def build(folder: Path, names: set[str]) -> None:
