@@ -4,7 +4,10 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use etherparse::{Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{
+    IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxNetSlice,
+    LaxSlicedPacket,
+};
 
 use crate::filters::{TCP, UDP};
 
@@ -66,11 +69,7 @@ impl Headers {
                 }
                 LaxNetSlice::Ipv6(ip) => {
                     let header = ip.header();
-                    let is_later = |extension| match extension {
-                        Ipv6ExtensionSlice::Fragment(fragment) => fragment.fragment_offset().value() != 0,
-                        _ => false,
-                    };
-                    let is_first = !ip.extensions().clone().into_iter().any(is_later);
+                    let is_first = !is_later_fragment(ip.extensions());
                     (
                         at(header.slice())?,
                         header.source_addr().into(),
@@ -102,6 +101,36 @@ impl Headers {
             flags,
             payload: start..start + payload.len(),
         })
+    }
+}
+
+/// Whether a datagram of IPv6 is a fragment after the first.
+///
+/// Walks the extension headers that are whole. The iterator of etherparse 0.21 is no choice: if the last whole header
+/// announces another one that is cut off, it reads behind the frame.
+fn is_later_fragment(extensions: &Ipv6ExtensionsSlice) -> bool {
+    let (mut next, mut rest) = (extensions.first_header(), extensions.slice());
+    loop {
+        let walked = match next {
+            Some(IpNumber::IPV6_FRAGMENTATION_HEADER) => Ipv6FragmentHeaderSlice::from_slice(rest).ok().map(|header| {
+                let is_later = header.fragment_offset().value() != 0;
+                (is_later, header.next_header(), header.slice().len())
+            }),
+            Some(IpNumber::AUTHENTICATION_HEADER) => IpAuthHeaderSlice::from_slice(rest)
+                .ok()
+                .map(|header| (false, header.next_header(), header.slice().len())),
+            Some(
+                IpNumber::IPV6_HEADER_HOP_BY_HOP | IpNumber::IPV6_ROUTE_HEADER | IpNumber::IPV6_DESTINATION_OPTIONS,
+            ) => Ipv6RawExtHeaderSlice::from_slice(rest)
+                .ok()
+                .map(|header| (false, header.next_header(), header.slice().len())),
+            _ => None,
+        };
+        let Some((is_later, following, length)) = walked else { return false };
+        if is_later {
+            return true;
+        }
+        (next, rest) = (Some(following), &rest[length..]);
     }
 }
 

@@ -176,3 +176,49 @@ fn only_the_first_fragment_has_ports() {
         assert_eq!((headers.ports, headers.protocol), (expected, 6));
     }
 }
+
+/// Extension headers of IPv6 (RFC 8200, section 4), whole and cut off: whether a fragment is the first is known from
+/// those that are whole, and nothing is read behind the frame.
+#[test]
+fn extension_headers_that_are_cut_off_end_the_walk() {
+    const FRAGMENT: u8 = 44;
+    const ROUTING: u8 = 43;
+    const AUTHENTICATION: u8 = 51;
+    const OPTIONS: u8 = 60;
+    const UDP: u8 = 17;
+    // Each header with 8 bytes and the number of the next one; fragments with their offset in units of 8 bytes.
+    let header = |kind: u8, next: u8, offset: u16| match kind {
+        FRAGMENT => [[next, 0].as_slice(), &(offset << 3).to_be_bytes(), &[0; 4]].concat(),
+        AUTHENTICATION => [[next, 1].as_slice(), &[0; 10]].concat(),
+        _ => vec![next, 0, 0, 0, 0, 0, 0, 0],
+    };
+    let frame = |kinds: &[u8], offset: u16, after: &[u8]| {
+        let nexts = kinds.iter().skip(1).copied().chain([UDP]);
+        let extensions: Vec<u8> =
+            kinds.iter().zip(nexts).flat_map(|(&kind, next)| header(kind, next, offset)).collect();
+        let length = (extensions.len() + after.len()) as u16;
+        let fixed = [[0x60, 0, 0, 0].as_slice(), &length.to_be_bytes(), &[kinds[0], 64], &[1; 16], &[2; 16]].concat();
+        [[0; 12].as_slice(), &[0x86, 0xdd], &fixed, &extensions, after].concat()
+    };
+    let udp = [0, 53, 0, 80, 0, 8, 0, 0];
+    let headers = [FRAGMENT, ROUTING, AUTHENTICATION, OPTIONS];
+    for others in [&headers[..0], &headers[1..2], &headers[1..3], &headers[1..]] {
+        for offset in [0, 5] {
+            let kinds = [others, &[FRAGMENT]].concat();
+            let found = Headers::of(&frame(&kinds, offset, &udp)).unwrap();
+            let ports = (offset == 0).then_some((53, 80));
+            assert_eq!((found.ports, found.protocol), (ports, UDP), "{kinds:?} {offset}");
+        }
+    }
+    for (first, cut) in headers.iter().flat_map(|first| headers.map(|cut| (*first, cut))) {
+        let whole = frame(&[first, cut], 0, &[]);
+        let end = whole.len() - header(cut, UDP, 0).len();
+        for left in 0..8 {
+            let cut_off = whole[..end + left].to_vec().into_boxed_slice();
+            if let Some(found) = Headers::of(&cut_off) {
+                assert!(found.payload.end <= cut_off.len(), "{first} {cut} {left}: {found:?}");
+                assert_eq!(found.ports, None, "{first} {cut} {left}");
+            }
+        }
+    }
+}
