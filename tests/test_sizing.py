@@ -67,6 +67,11 @@ CURVES: dict[str, tuple[str, str, dict[str, Any]]] = {
 OTHERS = {"lhs": ("slots", "oldest_of_queue"), "moped": ("descriptors", "places_of_both")}
 """Engines by other rules: key of the size, and the curve of what they hold at least."""
 EVERY = "MATCHBENCH_SIZES" in os.environ
+# Shares by which replays differ because the order of their operations does: from the curve of an engine
+# without time, of the insertions (more at the sizes of nightly that cover few of them); with more places,
+# of the overflows.
+NEAR = 0.1 if EVERY else 0.05
+ORDER = 0.01
 
 
 def _sizes(found: mb.Sizings) -> list[int]:
@@ -107,19 +112,19 @@ def test_replays_with_the_sizes_of_the_curves_overflow_as_often_as_these_say(pat
                 insertions = sum(_curve(report, "places_of_both", 0))
                 for queue, number in zip(("posted", "unexpected"), overflows, strict=True):
                     said = found.overflows(entries, trace=trace.name, queue=queue, holds=holds)
-                    assert abs(said - number) <= 0.05 * insertions, (engine, entries, queue)
+                    assert abs(said - number) <= NEAR * insertions, (engine, entries, queue)
         for engine, (key, holds) in OTHERS.items():
             earlier = None
             for entries in [*_sizes(found), 256]:
                 size = {key: entries}
                 report = _replay(trace, mb.engine(engine, **size), counted=True)
                 overflows = _overflows(report)
-                # What does not fit overflows, and more places overflow less.
+                # What does not fit overflows, and more places do not overflow more.
                 least = _curve(report, holds, entries)
                 if engine == "lhs":  # its buffers hold heads of messages alone
                     overflows, least = overflows[1:], least[1:]
                 assert sum(overflows) > 0 or sum(least) == 0, (engine, entries)
-                assert earlier is None or sum(overflows) <= earlier, (engine, entries)
+                assert earlier is None or sum(overflows) <= (1 + ORDER) * earlier, (engine, entries)
                 earlier = sum(overflows)
     assert compared > 0
 
