@@ -88,7 +88,7 @@ class Cell:
         ratios = self.ratios
         if len(ratios) < 5:
             return None
-        draw = random.Random(1)  # noqa: S311 # resampling
+        draw = random.Random(1)  # noqa: S311 - resamples times, keeps no secret
         medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
         return medians[int(BOUND * RESAMPLES)]
 

@@ -99,7 +99,7 @@ def _version(_package: ModuleType) -> str:
     return version()
 
 
-_Package.__version__ = property(_version)  # type: ignore[attr-defined] # as the other names
+_Package.__version__ = property(_version)  # type: ignore[attr-defined] # set here, not declared
 
 for _module, _names in _LAZY.items():
     for _name in _names:
