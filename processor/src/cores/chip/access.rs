@@ -274,14 +274,26 @@ impl Shared {
             let other = context.oldest(younger);
             let load = context.entry(other);
             if load.overlaps(context.entry(number)) && load.forwarded <= number {
-                let pc = load.pc;
-                context.statistics.reordered += 1;
-                self.squash(context, index, other, now, environment.config, environment.observer);
-                context.redirect(pc, now + environment.config.redirect);
+                self.repeat(context, index, other, now, environment);
                 return;
             }
             younger &= !bit(other);
         }
+    }
+
+    /// Removes a load that took its value too early, and what follows it; both are fetched again.
+    pub(super) fn repeat<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        let pc = context.entry(number).pc;
+        context.statistics.reordered += 1;
+        self.squash(context, index, number, now, environment.config, environment.observer);
+        context.redirect(pc, now + environment.config.redirect);
     }
 
     /// Executes the oldest instruction of a context, which has been issued and executes alone, if it

@@ -254,11 +254,7 @@ impl Shared {
         // A younger load, perhaps of the same bytes, may have an older value.
         let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !own;
         if younger != 0 {
-            let other = context.oldest(younger);
-            let pc = context.entry(other).pc;
-            context.statistics.reordered += 1;
-            self.squash(context, index, other, now, environment.config, environment.observer);
-            context.redirect(pc, now + environment.config.redirect);
+            self.repeat(context, index, context.oldest(younger), now, environment);
         }
     }
 }
