@@ -7,7 +7,7 @@ use mb_cam_list::{
 };
 use mb_core::{Accepted, Clock, Completion, Cycles, Delays, Engine, Picos, QueueLengths};
 use mb_kit::Server;
-use mb_testkit::drive::{Answer, Fetch, Offer, Visits, judge};
+use mb_testkit::drive::{Fetch, Offer, OperationResult, Visits, judge};
 use mb_testkit::{checked, streams};
 
 /// One cycle is a nanosecond.
@@ -152,7 +152,8 @@ fn the_engine_is_the_hardware_cycle_by_cycle() {
             if machine.capacity_events() != engine.capacity_events() {
                 return Err(format!("{:?}, by steps {:?}", engine.capacity_events(), machine.capacity_events()));
             }
-            let without_delays = |answer: &Answer| Completion { delays: Delays::default(), ..answer.completion };
+            let without_delays =
+                |answer: &OperationResult| Completion { delays: Delays::default(), ..answer.completion };
             let mut expected: Vec<_> = answers.iter().map(without_delays).collect();
             expected.sort_by_key(|completion| completion.at);
             if as_an_engine(parameters, offers) != expected {

@@ -70,7 +70,7 @@ const ANSWERED: u32 = 2;
 
 /// An operation that the firmware has answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct AnsweredOperation {
     /// Number of its packet, in order of delivery.
     pub number: u64,
     /// The operation.
@@ -105,7 +105,7 @@ pub struct Interface {
     first: u64,
     /// Operations of the packets from `first` on; none when answered.
     outstanding: VecDeque<Option<Op>>,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<AnsweredOperation>,
     ready: bool,
     stop_at_answer: bool,
 }
@@ -159,7 +159,7 @@ impl Interface {
     }
 
     /// Removes and returns the oldest answer.
-    pub fn answered(&mut self) -> Option<Answer> {
+    pub fn answered(&mut self) -> Option<AnsweredOperation> {
         self.answers.pop_front()
     }
 
@@ -261,7 +261,7 @@ impl Interface {
         let op = number.checked_sub(self.first).and_then(|place| self.outstanding.get_mut(place as usize)?.take());
         let op = op.expect("the firmware answers each packet once");
         let outcome = receive::outcome(&op, result);
-        self.answers.push_back(Answer { number, op, hart: store.hart, outcome, cycle: store.cycle });
+        self.answers.push_back(AnsweredOperation { number, op, hart: store.hart, outcome, cycle: store.cycle });
         while let Some(None) = self.outstanding.front() {
             self.outstanding.pop_front();
             self.first += 1;

@@ -16,7 +16,7 @@ struct InFlight {
     index: u64,
 }
 
-/// What became of every packet.
+/// The outcome of every packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Cycle of the start of reception.

@@ -130,7 +130,7 @@ pub mod record {
     pub const RESULT_BYTES: usize = 56;
 }
 
-/// What became of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// Transmitted to this next hop.

@@ -58,7 +58,7 @@ pub struct Outcome {
     pub hart: u32,
     /// Cycle in which the controller accepted the report.
     pub cycle: u64,
-    /// What became of it.
+    /// The decision about it.
     pub verdict: Verdict,
     /// What handled it; none if the OS thread dropped it.
     pub application: Option<Application>,
@@ -122,7 +122,7 @@ struct Writing {
 pub struct Controller<'a> {
     config: ControllerConfig,
     arrivals: &'a [Arrival],
-    /// What became of every packet.
+    /// The outcome of every packet.
     pub account: Account,
     ring: Option<u64>,
     slots: Option<u64>,

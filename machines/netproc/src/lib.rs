@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`contract`] | `guest/netproc/netproc.h` as Rust types |
 //! | [`controller`] | the network controller, cycle by cycle |
-//! | [`account`] | what became of every packet |
+//! | [`account`] | the outcome of every packet |
 //! | [`protection`] | what a handler may write |
 //! | [`start`] | everything before packets, without timing |
 //! | [`schedule`] | when packets arrive |

@@ -54,7 +54,7 @@ pub struct Operation {
 /// A completion ([`Completion`]).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Answer {
+pub struct RawCompletion {
     /// When the answer reaches the caller, ps.
     pub at: u64,
     /// 0 posted, 1 matched, 2 unexpected, 3 cancelled, 4 not cancelled, 5 found, 6 found nothing.
@@ -107,9 +107,9 @@ pub type Offer = unsafe extern "C" fn(*mut Handle, u64, *const Operation, *mut u
 /// Tells the time of the next event.
 pub type NextEvent = unsafe extern "C" fn(*mut Handle, *mut u64) -> i32;
 /// Runs to a time and writes completions to a buffer.
-pub type RunUntil = unsafe extern "C" fn(*mut Handle, u64, *mut Answer, u64, *mut u64) -> i32;
+pub type RunUntil = unsafe extern "C" fn(*mut Handle, u64, *mut RawCompletion, u64, *mut u64) -> i32;
 /// Takes an operation and answers it at once.
-pub type AnswerNow = unsafe extern "C" fn(*mut Handle, u64, *const Operation, *mut Answer) -> i32;
+pub type AnswerNow = unsafe extern "C" fn(*mut Handle, u64, *const Operation, *mut RawCompletion) -> i32;
 /// Writes lengths and counts.
 pub type StateOf = unsafe extern "C" fn(*mut Handle, *mut State) -> i32;
 /// Writes the message of the last fault and returns its length.
@@ -197,7 +197,7 @@ impl TryFrom<Operation> for Op {
     }
 }
 
-impl From<Completion> for Answer {
+impl From<Completion> for RawCompletion {
     fn from(completion: Completion) -> Self {
         let (kind, id, message) = match completion.outcome {
             Outcome::Posted(recv) => (0, recv.0, 0),
@@ -216,11 +216,11 @@ impl From<Completion> for Answer {
 /// The latest time that an engine may name: a quarter of what [`Picos`] can hold, 53 days.
 pub const LATEST: u64 = u64::MAX / 4;
 
-impl TryFrom<Answer> for Completion {
+impl TryFrom<RawCompletion> for Completion {
     type Error = Meaningless;
 
-    fn try_from(answer: Answer) -> Result<Self, Meaningless> {
-        let Answer { at, kind, visits, id, message, waiting, beyond } = answer;
+    fn try_from(raw: RawCompletion) -> Result<Self, Meaningless> {
+        let RawCompletion { at, kind, visits, id, message, waiting, beyond } = raw;
         let outcome = match kind {
             0 => Outcome::Posted(RecvId(id)),
             1 => Outcome::Matched(RecvId(id), MsgId(message)),
@@ -305,7 +305,7 @@ mod tests {
         ] {
             let delays = Delays { waiting: Picos(1), beyond: Picos(2) };
             let completion = Completion { at: Picos(9), outcome, visits: 3, delays };
-            assert_eq!(Completion::try_from(Answer::from(completion)), Ok(completion));
+            assert_eq!(Completion::try_from(RawCompletion::from(completion)), Ok(completion));
         }
     }
 
@@ -313,9 +313,9 @@ mod tests {
     fn numbers_without_a_meaning_are_named() {
         let op = Op::try_from(Operation { kind: 5, ..Operation::default() }).unwrap_err();
         assert_eq!(op.0, "operation of kind 5, expected 0 to 4");
-        let kind = Completion::try_from(Answer { kind: 7, ..Answer::default() }).unwrap_err();
+        let kind = Completion::try_from(RawCompletion { kind: 7, ..RawCompletion::default() }).unwrap_err();
         assert_eq!(kind.0, "outcome of kind 7, expected 0 to 6");
-        let late = Completion::try_from(Answer { waiting: LATEST + 1, ..Answer::default() }).unwrap_err();
+        let late = Completion::try_from(RawCompletion { waiting: LATEST + 1, ..RawCompletion::default() }).unwrap_err();
         assert_eq!(late.0, format!("`receive 0 posted` with the time {} ps, expected at most {LATEST} ps", LATEST + 1));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use mb_core::parameters::ParameterSet;
 use mb_core::{Accepted, Completion, EngineEntry, EngineFault, Op, Picos, Placement, ReplayEngine, Source, Timing};
 
-use crate::abi::{Answer, Handle, Operation, State, Table, VERSION, status, value_of};
+use crate::abi::{Handle, Operation, RawCompletion, State, Table, VERSION, status, value_of};
 use crate::description::describe;
 
 /// The entry that a library exports; [`export_engine!`](crate::export_engine) implements it.
@@ -225,7 +225,7 @@ unsafe extern "C" fn next_event(handle: *mut Handle, at: *mut u64) -> i32 {
 unsafe extern "C" fn run_until(
     handle: *mut Handle,
     until: u64,
-    buffer: *mut Answer,
+    buffer: *mut RawCompletion,
     capacity: u64,
     count: *mut u64,
 ) -> i32 {
@@ -256,7 +256,12 @@ unsafe extern "C" fn run_until(
 ///
 /// # Safety
 /// As [`offer`].
-unsafe extern "C" fn answer(handle: *mut Handle, now: u64, operation: *const Operation, found: *mut Answer) -> i32 {
+unsafe extern "C" fn answer(
+    handle: *mut Handle,
+    now: u64,
+    operation: *const Operation,
+    found: *mut RawCompletion,
+) -> i32 {
     // SAFETY: as this function's.
     unsafe {
         on(handle, |exporting| {

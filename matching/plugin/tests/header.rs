@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
-use mb_plugin::abi::{Answer, Operation, State, Table, VERSION, status};
+use mb_plugin::abi::{Operation, RawCompletion, State, Table, VERSION, status};
 
 /// A C program that compiles only if every number of the header is that of Rust.
 fn program() -> String {
@@ -36,7 +36,7 @@ fn program() -> String {
         };
     }
     fields!("mb_operation", Operation, kind, initiator, any_initiator, reserved, id, bits, ignore);
-    fields!("mb_completion", Answer, at, kind, visits, id, message, waiting, beyond);
+    fields!("mb_completion", RawCompletion, at, kind, visits, id, message, waiting, beyond);
     fields!("mb_state", State, posted, unexpected, busy, posted_overflows, unexpected_overflows, spilled);
     fields!(
         "mb_engine_table",

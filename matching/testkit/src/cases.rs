@@ -70,7 +70,7 @@ struct RawComm {
     ranks: Vec<u32>,
 }
 
-/// A step: exactly one verb, what it looks for or carries, and what must come of it.
+/// A step: exactly one verb, what it looks for or carries, and what must result.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Step {

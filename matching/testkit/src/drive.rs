@@ -40,9 +40,9 @@ pub enum Visits {
     Own,
 }
 
-/// What became of one offered operation.
+/// The result of one offered operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct OperationResult {
     /// When it was accepted.
     pub accepted: Picos,
     /// When and how it was answered.
@@ -64,7 +64,7 @@ pub fn judge(
     offers: &[Offer],
     fetch: Fetch,
     visits: Visits,
-) -> Result<Vec<Answer>, String> {
+) -> Result<Vec<OperationResult>, String> {
     let mut run = Run::new(engine, offers.len(), visits);
     run.to_completion = fetch == Fetch::RunToCompletion;
     run.after_every_event = fetch == Fetch::AfterEveryEvent;
@@ -85,7 +85,11 @@ pub fn judge(
 ///
 /// # Errors
 /// The first objection.
-pub fn judge_one_by_one(engine: &mut dyn ReplayEngine, ops: &[Op], visits: Visits) -> Result<Vec<Answer>, String> {
+pub fn judge_one_by_one(
+    engine: &mut dyn ReplayEngine,
+    ops: &[Op],
+    visits: Visits,
+) -> Result<Vec<OperationResult>, String> {
     let mut run = Run::new(engine, ops.len(), visits);
     for &op in ops {
         run.offer(Offer { at: run.now, op })?;
@@ -321,7 +325,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(self) -> Result<Vec<Answer>, String> {
+    fn finish(self) -> Result<Vec<OperationResult>, String> {
         let mut answers = Vec::with_capacity(self.expected.len());
         for (index, expected) in self.expected.iter().enumerate() {
             let Some(completion) = expected.completion else {
@@ -331,7 +335,7 @@ impl<'a> Run<'a> {
                     expected.outcome
                 ));
             };
-            answers.push(Answer { accepted: expected.accepted, completion });
+            answers.push(OperationResult { accepted: expected.accepted, completion });
         }
         let (busy, open) = (self.engine.busy(), time_open(&answers));
         if busy > open {
@@ -342,9 +346,9 @@ impl<'a> Run<'a> {
 }
 
 /// How long any operation was accepted and not answered.
-fn time_open(answers: &[Answer]) -> Picos {
+fn time_open(answers: &[OperationResult]) -> Picos {
     let (mut open, mut end) = (Picos::ZERO, Picos::ZERO);
-    for Answer { accepted, completion } in answers {
+    for OperationResult { accepted, completion } in answers {
         open += completion.at.saturating_sub(end.max(*accepted));
         end = end.max(completion.at);
     }

@@ -17,7 +17,7 @@ use mb_core::{
     Accepted, BuildOwn, CapacityEvents, Completion, Engine, EngineEntry, EngineFault, Measurable, Op, Origin, OwnKind,
     ParameterError, Picos, Placement, QueueLengths, ReplayEngine, Shortcuts,
 };
-use mb_plugin::abi::{Answer, Handle, LATEST, Operation, SYMBOL, State, Table, VERSION, number_of, status};
+use mb_plugin::abi::{Handle, LATEST, Operation, RawCompletion, SYMBOL, State, Table, VERSION, number_of, status};
 use object::{Architecture, Object, ObjectKind, ObjectSymbol};
 use sha2::{Digest, Sha256};
 
@@ -225,7 +225,7 @@ impl OwnLibrary {
         let refused = |text: String| ParameterError::Contradiction(format!("{}: {text}", self.origin.path));
         match (status, NonNull::new(handle)) {
             (status::OK, Some(handle)) => {
-                Ok(Outside { functions: self.functions, handle, buffer: vec![Answer::default(); BUFFER] })
+                Ok(Outside { functions: self.functions, handle, buffer: vec![RawCompletion::default(); BUFFER] })
             }
             (status::OK, None) => Err(refused("`create` returned no engine".to_owned())),
             (status::FAULT, _) => Err(refused(text_of(&message))),
@@ -265,7 +265,7 @@ impl BuildOwn for OwnLibrary {
 struct Outside {
     functions: Functions,
     handle: NonNull<Handle>,
-    buffer: Vec<Answer>,
+    buffer: Vec<RawCompletion>,
 }
 
 // SAFETY: an engine may move between threads, and one thread calls it at a time (`spec/engine.md`, E-2).
@@ -297,7 +297,7 @@ impl Outside {
         Picos(at)
     }
 
-    fn completion(function: &str, answer: Answer) -> Completion {
+    fn completion(function: &str, answer: RawCompletion) -> Completion {
         Completion::try_from(answer)
             .unwrap_or_else(|error| EngineFault(format!("`{function}` gave an {}", error.0)).raise())
     }
@@ -382,7 +382,7 @@ impl Engine for Outside {
 impl Shortcuts for Outside {
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
         let function = self.functions.answer?;
-        let (operation, mut answer) = (Operation::from(op), Answer::default());
+        let (operation, mut answer) = (Operation::from(op), RawCompletion::default());
         // SAFETY: as in `offer`.
         match unsafe { function(self.handle.as_ptr(), now.0, &raw const operation, &raw mut answer) } {
             status::OK => Some(Self::completion("answer", answer)),

@@ -57,7 +57,7 @@ impl ChipObserver for Traced<'_> {
     }
 }
 
-/// What became of an attempt to halt the machine.
+/// The result of an attempt to halt the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Settled {
     /// Nothing is under way.

@@ -25,7 +25,7 @@ pub use patterns::{
     Xiong2018DepthsParameters,
 };
 pub use program::PatternParameters;
-use program::{Program, RankOutput};
+use program::{PatternProgram, RankOutput};
 
 use crate::error::TraceError;
 use crate::meta::{MAX_RANKS, Meta, Origin};
@@ -46,7 +46,7 @@ pub struct Pattern {
     /// Its parameters.
     pub parameters: &'static [ParameterSpec],
     defaults: fn() -> Vec<Value>,
-    program: fn(&ParameterSet) -> Box<dyn Program>,
+    program: fn(&ParameterSet) -> Box<dyn PatternProgram>,
 }
 
 impl Pattern {
@@ -113,7 +113,7 @@ pub struct Plan {
     ranks: u32,
     seed: u64,
     parameters: ParameterSet,
-    program: Box<dyn Program>,
+    program: Box<dyn PatternProgram>,
 }
 
 impl Plan {

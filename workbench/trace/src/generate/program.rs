@@ -11,13 +11,13 @@ use crate::rank_builder::RankBuilder;
 use crate::record::Record;
 
 /// The parameters of a pattern. Their default values are those of the command line.
-pub trait PatternParameters: Parameters + Program + Clone + Default + 'static {
+pub trait PatternParameters: Parameters + PatternProgram + Clone + Default + 'static {
     /// The pattern.
     const PATTERN: Pattern;
 }
 
 /// What the ranks of a pattern with given parameters do.
-pub trait Program: Debug + Send + Sync {
+pub trait PatternProgram: Debug + Send + Sync {
     /// Rejects parameters that contradict each other or do not fit the number of ranks.
     ///
     /// # Errors

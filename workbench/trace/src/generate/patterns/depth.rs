@@ -8,7 +8,7 @@ use super::TURN_NS;
 use super::exchange::{Message, receive};
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::{RankBuilder, Request, Status};
 
 /// A queue of a receiver.
@@ -64,7 +64,7 @@ impl PatternParameters for DepthParameters {
     );
 }
 
-impl Program for DepthParameters {
+impl PatternProgram for DepthParameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         check_time(self.compute, self.iterations)
     }

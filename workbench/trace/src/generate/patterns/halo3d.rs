@@ -8,7 +8,7 @@ use super::exchange::{Message, Order, all_to_all, exchange};
 use super::grid::grid;
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// The neighbours of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
@@ -87,7 +87,7 @@ impl Halo3dParameters {
     }
 }
 
-impl Program for Halo3dParameters {
+impl PatternProgram for Halo3dParameters {
     fn prepare(&self, ranks: u32) -> Result<(), ParameterError> {
         self.grid(ranks)?;
         check_time(self.compute, self.iterations.saturating_mul(2))

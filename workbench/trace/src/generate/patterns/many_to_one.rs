@@ -9,7 +9,7 @@ use super::TURN_NS;
 use super::exchange::{Message, Order, receive};
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::Request;
 
 /// The source that a receive names.
@@ -75,7 +75,7 @@ impl ManyToOneParameters {
     }
 }
 
-impl Program for ManyToOneParameters {
+impl PatternProgram for ManyToOneParameters {
     fn prepare(&self, ranks: u32) -> Result<(), ParameterError> {
         let turns = u64::from(ranks - 1).div_ceil(self.at_a_time(ranks)) * TURN_NS;
         let compute = whole_ns(self.compute);

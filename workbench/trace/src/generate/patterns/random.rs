@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::{Message, exchange};
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `random`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
@@ -86,7 +86,7 @@ impl Affine {
     }
 }
 
-impl Program for RandomParameters {
+impl PatternProgram for RandomParameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         let (least, most) = (self.bytes_min, self.bytes_max);
         if least > most {

@@ -8,7 +8,7 @@ use super::TURN_NS;
 use super::grid::grid;
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::Status;
 
 /// Parameters of the pattern `sweep`.
@@ -54,7 +54,7 @@ impl SweepParameters {
     }
 }
 
-impl Program for SweepParameters {
+impl PatternProgram for SweepParameters {
     fn prepare(&self, ranks: u32) -> Result<(), ParameterError> {
         let [x, y] = self.grid(ranks)?;
         let steps = u64::from(x) + u64::from(y) + self.blocks;

@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::both_queues;
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number
 /// of ranks. The paper quotes them from Brightwell et al.; the last column is its own linear
@@ -66,7 +66,7 @@ fn table1_depth(row: [u64; 4], ranks: u64) -> f64 {
     y0 + (ranks as f64 - x0) / (x1 - x0) * (y1 - y0)
 }
 
-impl Program for Tanabe2013Table1Parameters {
+impl PatternProgram for Tanabe2013Table1Parameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         check_time(self.compute, self.iterations)
     }

@@ -6,7 +6,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::{Order, all_to_all};
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `transpose`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
@@ -39,7 +39,7 @@ impl PatternParameters for TransposeParameters {
     );
 }
 
-impl Program for TransposeParameters {
+impl PatternProgram for TransposeParameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         check_time(self.compute, self.iterations)
     }

@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::{Order, both_queues};
 use crate::error::TraceError;
 use crate::generate::Pattern;
-use crate::generate::program::{PatternParameters, Program, RankOutput, check_time, whole_ns};
+use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `xiong2018_depths`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
@@ -69,7 +69,7 @@ fn xiong2018_length(random: &mut Random, longest: u64) -> u64 {
     }
 }
 
-impl Program for Xiong2018DepthsParameters {
+impl PatternProgram for Xiong2018DepthsParameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         check_time(self.compute, self.iterations)
     }
