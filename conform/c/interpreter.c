@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "interpreter.h"
+#include "layout.h"
 #include "optional.h"
 #include "payload.h"
 
@@ -61,76 +62,10 @@ static unsigned char *allocate(size_t bytes) {
   return memory;
 }
 
-/* ---- layouts ---- */
-
-enum { VECTOR_BLOCK = 8, VECTOR_STRIDE = 12, REVERSED_BLOCK = 512, RESIZED_EXTENT = 3 };
-
-/* Bytes of memory that a datatype of `n` bytes covers. */
-static size_t span(int layout, size_t n) {
-  if (layout == LAYOUT_VECTOR) return n / VECTOR_BLOCK * VECTOR_STRIDE + n % VECTOR_BLOCK;
-  return layout == LAYOUT_RESIZED ? n * RESIZED_EXTENT : n;
-}
-
-/* Where byte `i` of a datatype of `n` bytes lies. */
-static size_t place(int layout, size_t n, size_t i) {
-  const size_t whole = n / REVERSED_BLOCK, rest = n % REVERSED_BLOCK, block = i / REVERSED_BLOCK;
-  switch (layout) {
-    case LAYOUT_VECTOR: return i / VECTOR_BLOCK * VECTOR_STRIDE + i % VECTOR_BLOCK;
-    case LAYOUT_RESIZED: return i * RESIZED_EXTENT;
-    case LAYOUT_REVERSED:
-      return block == whole ? i % REVERSED_BLOCK : rest + (whole - 1 - block) * REVERSED_BLOCK + i % REVERSED_BLOCK;
-    default: return i;
-  }
-}
-
-/* Whether the byte at `at` of the memory of a datatype is not part of it. */
-static int is_gap(int layout, size_t at) {
-  if (layout == LAYOUT_VECTOR) return at % VECTOR_STRIDE >= VECTOR_BLOCK;
-  return layout == LAYOUT_RESIZED && at % RESIZED_EXTENT != 0;
-}
-
-/* A datatype of `n` bytes, of which `count` make a message. */
-static MPI_Datatype make_type(int layout, int n, int *count) {
-  MPI_Datatype made = MPI_BYTE;
-  *count = layout == LAYOUT_BYTES || layout == LAYOUT_RESIZED ? n : 1;
-  if (layout == LAYOUT_BYTES) return made;
-  if (layout == LAYOUT_CONTIGUOUS) {
-    MPI_Type_contiguous(n, MPI_BYTE, &made);
-  } else if (layout == LAYOUT_RESIZED) {
-    MPI_Type_create_resized(MPI_BYTE, 0, RESIZED_EXTENT, &made);
-  } else if (layout == LAYOUT_VECTOR) {
-    const int blocks = n / VECTOR_BLOCK, lengths[2] = {1, n % VECTOR_BLOCK};
-    const MPI_Aint displacements[2] = {0, (MPI_Aint)blocks * VECTOR_STRIDE};
-    MPI_Datatype parts[2] = {MPI_BYTE, MPI_BYTE};
-    MPI_Type_vector(blocks, VECTOR_BLOCK, VECTOR_STRIDE, MPI_BYTE, &parts[0]);
-    MPI_Type_create_struct(2, lengths, displacements, parts, &made);
-    MPI_Type_free(&parts[0]);
-  } else {
-    const int blocks = n / REVERSED_BLOCK + 1;
-    int *lengths = malloc((size_t)blocks * sizeof *lengths);
-    MPI_Aint *displacements = malloc((size_t)blocks * sizeof *displacements);
-    if (lengths == NULL || displacements == NULL) give_up("out of memory", "datatypes");
-    for (int i = 0; i < blocks; i++) {
-      lengths[i] = i + 1 < blocks ? REVERSED_BLOCK : n % REVERSED_BLOCK;
-      displacements[i] = (MPI_Aint)place(layout, (size_t)n, (size_t)i * REVERSED_BLOCK);
-    }
-    MPI_Type_create_hindexed(blocks, lengths, displacements, MPI_BYTE, &made);
-    free(lengths);
-    free(displacements);
-  }
-  MPI_Type_commit(&made);
-  return made;
-}
-
-static void free_type(MPI_Datatype *made) {
-  if (*made != MPI_BYTE) MPI_Type_free(made);
-  *made = MPI_BYTE;
-}
-
 /* ---- buffers ---- */
 
 static unsigned char *buffer_in(unsigned char **buffers, int op) {
-  if (buffers[op] == NULL) buffers[op] = allocate(span(LAYOUT_RESIZED, (size_t)longest + STAMP) + GUARD);
+  if (buffers[op] == NULL) buffers[op] = allocate(layout_span(LAYOUT_RESIZED, (size_t)longest + STAMP) + GUARD);
   return buffers[op];
 }
 
@@ -158,9 +93,9 @@ static unsigned char *guarded_buffer(int op) {
   }
   unsigned char *bytes = buffer_of(op);
   const int layout = layout_of(op);
-  const size_t end = span(layout, (size_t)room_of(op));
+  const size_t end = layout_span(layout, (size_t)room_of(op));
   memset(bytes + end, GUARD_BYTE, GUARD);
-  if (is_gap(layout, VECTOR_STRIDE - 1)) memset(bytes, GUARD_BYTE, end);
+  if (has_gaps(layout)) memset(bytes, GUARD_BYTE, end);
   return bytes;
 }
 
@@ -169,14 +104,14 @@ static int outside(int op) {
   const int code = operation[op]->code;
   if ((code != OP_RECEIVE && code != OP_SENDRECV) || is_large(op)) return 0;
   const int layout = layout_of(op);
-  const size_t end = span(layout, (size_t)room_of(op));
+  const size_t end = layout_span(layout, (size_t)room_of(op));
   int flags = 0;
   for (size_t i = 0; i < GUARD && room_of(op) != longest; i++) {
     if (buffer[op][end + i] != GUARD_BYTE) flags |= OVERRUN;
   }
-  if (!is_gap(layout, VECTOR_STRIDE - 1)) return flags;
+  if (!has_gaps(layout)) return flags;
   for (size_t i = 0; i < end; i++) {
-    if (is_gap(layout, i) && buffer[op][i] != GUARD_BYTE) return flags | GAPS;
+    if (layout_gap(layout, i) && buffer[op][i] != GUARD_BYTE) return flags | GAPS;
   }
   return flags;
 }
@@ -189,8 +124,8 @@ static void fill_buffer(unsigned char *bytes, int layout, int n, int step) {
   }
   unsigned char *packed = allocate((size_t)n + 1);
   fill_payload(packed, n, program_number, step, rank);
-  memset(bytes, GUARD_BYTE, span(layout, (size_t)n));
-  for (size_t i = 0; i < (size_t)n; i++) bytes[place(layout, (size_t)n, i)] = packed[i];
+  memset(bytes, GUARD_BYTE, layout_span(layout, (size_t)n));
+  for (size_t i = 0; i < (size_t)n; i++) bytes[layout_place(layout, (size_t)n, i)] = packed[i];
   free(packed);
 }
 
@@ -245,7 +180,7 @@ static void check_buffer(const unsigned char *bytes, int layout, int room, Outco
     return;
   }
   unsigned char *packed = allocate((size_t)n);
-  for (size_t i = 0; i < (size_t)n; i++) packed[i] = bytes[place(layout, (size_t)room, i)];
+  for (size_t i = 0; i < (size_t)n; i++) packed[i] = bytes[layout_place(layout, (size_t)room, i)];
   check_payload(packed, n, program_number, record);
   free(packed);
 }
@@ -276,7 +211,7 @@ static void report_isendrecv(int op, int step, const MPI_Status *status) {
   received++;
   unsigned char stamp[STAMP];
   const int layout = layout_of(op), room = room_of(op), count = record.count;
-  for (size_t i = 0; i < STAMP; i++) stamp[i] = buffer[op][place(layout, (size_t)room, i)];
+  for (size_t i = 0; i < STAMP; i++) stamp[i] = buffer[op][layout_place(layout, (size_t)room, i)];
   record.count = payload_length(stamp, program_number);
   if (record.count > 0) {
     record.flags = outside(op);
@@ -515,7 +450,7 @@ static void do_send(const Operation *op) {
   int error, n;
   fill_buffer(bytes, op->layout, op->bytes, op->step);
   posted_as[current] = op->step;
-  MPI_Datatype t = make_type(op->layout, op->bytes, &n);
+  MPI_Datatype t = layout_type(op->layout, op->bytes, &n);
   if (op->form == FORM_BLOCKING) {
     error = is_wide ? wide_send_calls[op->code].blocking(bytes, n, t, dest, op->tag, c)
                     : send_calls[op->code].blocking(bytes, n, t, dest, op->tag, c);
@@ -531,7 +466,7 @@ static void do_send(const Operation *op) {
   }
   /* A datatype may be freed while a send uses it (MPI 4.1, 5.1.9); that of a persistent one is kept for its starts. */
   if (op->form == FORM_BLOCKING || op->form == FORM_NONBLOCKING) {
-    free_type(&t);
+    layout_free(&t);
   } else {
     type[current] = t;
   }
@@ -546,7 +481,7 @@ static void do_receive(const Operation *op) {
   MPI_Status status;
   int error, count;
   posted_as[current] = op->step;
-  const MPI_Datatype t = type[current] = make_type(op->layout, room_of(current), &count);
+  const MPI_Datatype t = type[current] = layout_type(op->layout, room_of(current), &count);
   const MPI_Count n = is_large(current) ? LARGE_COUNT : count;
   if (op->form == FORM_BLOCKING) {
     error = is_wide ? MPI_Recv_c(bytes, n, t, source, tag, c, &status)
@@ -596,13 +531,13 @@ static void do_restart(const Operation *op) {
 
 static void do_sendrecv(const Operation *op) {
   unsigned char *out = buffer_in(sendrecv_buffer, current), *in = guarded_buffer(current);
-  for (size_t i = 0; i < STAMP; i++) in[place(layout_of(current), (size_t)longest, i)] = GUARD_BYTE;
+  for (size_t i = 0; i < STAMP; i++) in[layout_place(layout_of(current), (size_t)longest, i)] = GUARD_BYTE;
   const int dest = mpi_source(op->peer), source = mpi_source(op->argument[1]), tag = mpi_tag(op->argument[2]);
   int error, out_count, in_count;
   fill_buffer(out, op->layout, op->bytes, op->step);
   posted_as[current] = op->step;
-  MPI_Datatype out_type = make_type(op->layout, op->bytes, &out_count);
-  const MPI_Datatype in_type = type[current] = make_type(layout_of(current), longest, &in_count);
+  MPI_Datatype out_type = layout_type(op->layout, op->bytes, &out_count);
+  const MPI_Datatype in_type = type[current] = layout_type(layout_of(current), longest, &in_count);
   /* Both halves use one communicator. */
   const MPI_Comm c = comm[op->comm];
   if (op->form == FORM_NONBLOCKING) {
@@ -616,7 +551,7 @@ static void do_sendrecv(const Operation *op) {
         MPI_Sendrecv(out, out_count, out_type, dest, op->tag, in, in_count, in_type, source, tag, c, &status);
     request_completed(current, &status, error);
   }
-  free_type(&out_type);
+  layout_free(&out_type);
 }
 
 static void do_probe(const Operation *op) {
@@ -735,7 +670,7 @@ static void drain(int expected) {
   for (int op = 0; op < operation_count; op++) {
     cancel_request(op);
     if (request[op] != MPI_REQUEST_NULL) MPI_Request_free(&request[op]);
-    free_type(&type[op]);
+    layout_free(&type[op]);
     if (large_buffer[op] != NULL) munmap(large_buffer[op], LARGE_COUNT);
     large_buffer[op] = NULL;
   }

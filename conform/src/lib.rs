@@ -18,6 +18,7 @@
 pub mod arrival;
 pub mod codes;
 pub mod emit;
+pub mod feature;
 pub mod generate;
 pub mod history;
 pub mod judge;
@@ -33,12 +34,14 @@ pub mod violation;
 pub mod wire;
 
 /// The sources of the C runner with their names. All `.c` files are compiled together.
-pub const RUNNER: [(&str, &str); 9] = [
+pub const RUNNER: [(&str, &str); 11] = [
     ("conform.c", include_str!("../c/conform.c")),
     ("interpreter.c", include_str!("../c/interpreter.c")),
+    ("layout.c", include_str!("../c/layout.c")),
     ("payload.c", include_str!("../c/payload.c")),
     ("stack.c", include_str!("../c/stack.c")),
     ("interpreter.h", include_str!("../c/interpreter.h")),
+    ("layout.h", include_str!("../c/layout.h")),
     ("optional.h", include_str!("../c/optional.h")),
     ("payload.h", include_str!("../c/payload.h")),
     ("stack.h", include_str!("../c/stack.h")),

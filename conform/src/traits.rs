@@ -6,7 +6,7 @@
 //! are so common that a generator without them would hardly test matching; programs that have them
 //! can only be passed over.
 
-use crate::generate::Feature;
+use crate::feature::Feature;
 use crate::program::{Action, Comm, Form, ReceiveSpec, SizeClass, Source, TestProgram};
 
 /// The traits of `program`: features first.

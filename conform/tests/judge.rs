@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use mb_conform::arrival::unexplained;
-use mb_conform::generate::{Feature, generate, generate_within};
+use mb_conform::feature::Feature;
+use mb_conform::generate::{generate, generate_within};
 use mb_conform::history::History;
 use mb_conform::judge::violation;
 use mb_conform::outcome::{Observation, ObservedOutcome, ObservedStatus, RawEvent};

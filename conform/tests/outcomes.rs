@@ -2,7 +2,8 @@
 //! Outcome files: valid ones are read back unchanged, invalid ones are refused.
 
 use mb_conform::codes::{FORMAT, Need, OUTCOME_MAGIC, RecordKind};
-use mb_conform::generate::{Feature, generate, generate_within};
+use mb_conform::feature::Feature;
+use mb_conform::generate::{generate, generate_within};
 use mb_conform::outcome::{GAPS, OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
 use mb_conform::program::{Action, Form, Layout, Source, StepId, TestProgram};
 use mb_conform::report::{Failure, judge_run, observations_of};

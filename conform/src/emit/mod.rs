@@ -18,12 +18,14 @@ use crate::simulate::{Contract, SimulatedLibrary, explore};
 use crate::wire;
 
 /// The C files behind the program's own part, in the order in which they are read.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 8] = [
     ("interpreter.h", include_str!("../../c/interpreter.h")),
+    ("layout.h", include_str!("../../c/layout.h")),
     ("optional.h", include_str!("../../c/optional.h")),
     ("payload.h", include_str!("../../c/payload.h")),
     ("standalone.c", include_str!("../../c/standalone.c")),
     ("interpreter.c", include_str!("../../c/interpreter.c")),
+    ("layout.c", include_str!("../../c/layout.c")),
     ("payload.c", include_str!("../../c/payload.c")),
 ];
 const CODES: &str = include_str!("../../c/codes.h");

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mb_conform::codes::Need;
-use mb_conform::generate::Feature;
+use mb_conform::feature::Feature;
 use mb_conform::program::TestProgram;
 use mb_conform::report::{Counts, Failure, judge_run, observations_of};
 use mb_conform::{emit, generate, shrink, traits, wire};
