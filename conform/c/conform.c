@@ -7,12 +7,14 @@
  * performs the programs of the file PROGRAMS from index FIRST on and writes DIRECTORY/FIRST.RANK.out;
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
  * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
- * in milliseconds, the first one is that of program FIRST. Rank 0 prints lines of progress: the programs performed, and
+ * in milliseconds, the first one is that of program FIRST. Time in which the process was stopped (SIGSTOP, a frozen
+ * control group) counts as at most SLICES-th of the limit. Rank 0 prints lines of progress: the programs performed, and
  * the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
  * `conform lacks` names what the library lacks in one line of marked output.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +29,17 @@
 /* Least time between two lines of progress. */
 enum { PROGRESS_US = 200 * 1000 };
 
-/* Records not yet written. The count is increased last: a signal may write them at any moment. */
+/* The timer expires so many times before a program has exceeded its limit: while the process is stopped it expires
+ * once. */
+enum { SLICES = 8 };
+
+/* Records not yet written. The count is increased last: a signal may write them at any moment of a program. */
 static OutcomeRecord pending[4 * MAX_STEPS];
 static volatile sig_atomic_t pending_count;
 static int outcome_file;
+static pthread_t main_thread;
+/* Slices of the program that is being performed; 0 between programs. */
+static volatile sig_atomic_t slices_left;
 
 static void flush_records(void) {
   const char *from = (const char *)pending;
@@ -50,8 +59,13 @@ void observe(OutcomeRecord record) {
   pending_count = pending_count + 1;
 }
 
-static void time_limit_expired(int signal_number) {
-  (void)signal_number;
+static void slice_expired(int signal_number) {
+  /* Threads of the MPI library may be given the signal. */
+  if (!pthread_equal(pthread_self(), main_thread)) {
+    pthread_kill(main_thread, signal_number);
+    return;
+  }
+  if (slices_left == 0 || --slices_left > 0) return;
   observe((OutcomeRecord){.kind = RECORD_STUCK, .at = unfinished_operation()});
   flush_records();
   static const char words[] = "conform: a program exceeded its time limit\n";
@@ -76,14 +90,16 @@ static void tell_progress(int performed, long long longest_us) {
 static void run_program(const ProgramHeader *program, int milliseconds) {
   const RankHeader *part = (const RankHeader *)(program + 1);
   for (int i = 0; i < rank; i++) part = (const RankHeader *)((const int *)part + 1 + part->words);
-  const struct itimerval limit = {
-      .it_value.tv_sec = milliseconds / 1000,
-      .it_value.tv_usec = milliseconds % 1000 * 1000L,
-  };
-  setitimer(ITIMER_REAL, &limit, NULL);
+  const long long slice_us = milliseconds * 1000LL / SLICES;
+  const struct timeval slice = {.tv_sec = slice_us / 1000000, .tv_usec = slice_us % 1000000};
+  const struct itimerval limit = {.it_value = slice, .it_interval = slice}, none = {{0, 0}, {0, 0}};
   observe((OutcomeRecord){.kind = RECORD_BEGIN, .at = program->index});
   flush_records();
+  slices_left = SLICES;
+  setitimer(ITIMER_REAL, &limit, NULL);
   perform_program(part, program->index);
+  setitimer(ITIMER_REAL, &none, NULL);
+  slices_left = 0;
   observe((OutcomeRecord){.kind = RECORD_END, .at = program->index});
   flush_records();
 }
@@ -151,24 +167,25 @@ int main(int argc, char **argv) {
   if (outcome_file < 0) give_up("cannot be written", name);
   write_stack(directory);
   interpreter_init(header->longest_message, header->needs);
-  signal(SIGALRM, time_limit_expired);
+  main_thread = pthread_self();
+  signal(SIGALRM, slice_expired);
   observe((OutcomeRecord){.kind = RECORD_HEADER, .at = OUTCOME_MAGIC, .step = FORMAT, .source = rank, .tag = ranks});
   const ProgramHeader *program = (const ProgramHeader *)(header + 1);
   long long longest_us = 0, told_us = now_us();
   if (rank == 0) tell_progress(first, 0);
   for (int i = 0; i < header->programs; i++) {
     const long long start_us = now_us();
-    if (i >= first) run_program(program, i == first ? limit_of_first : limit);
+    const int milliseconds = i == first ? limit_of_first : limit;
+    if (i >= first) run_program(program, milliseconds);
     program = (const ProgramHeader *)((const int *)program + program->words);
-    const long long end_us = now_us();
-    if (end_us - start_us > longest_us) longest_us = end_us - start_us;
+    const long long end_us = now_us(), took_us = end_us - start_us;
+    /* A longer one was stopped meanwhile. */
+    if (took_us > longest_us && took_us <= milliseconds * 1000LL) longest_us = took_us;
     if (rank == 0 && (end_us - told_us > PROGRESS_US || i + 1 == header->programs)) {
       tell_progress(i + 1, longest_us);
       told_us = end_us;
     }
   }
-  const struct itimerval none = {{0, 0}, {0, 0}};
-  setitimer(ITIMER_REAL, &none, NULL);
   interpreter_end();
   MPI_Finalize();
   return 0;

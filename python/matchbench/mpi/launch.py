@@ -23,6 +23,7 @@ COMPILE_SECONDS = 120
 """Time limit of the compiler."""
 
 _GRACE_SECONDS = 5  # time for a launcher to end its ranks
+_SLICES = 8  # parts of a time limit, each of which may expire once
 _LAST_LINES = 12  # lines of a failed program's output that are kept
 _ROOT_HINT = "to run Open MPI as root, set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 
@@ -231,15 +232,20 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall_seconds: float) -> bool:
-    """Pass on lines until both streams end; return false after `stall_seconds` without a marked line."""
+    """Pass on lines until both streams end; return false after `stall_seconds` without a marked line.
+
+    The time is counted in slices, so that time in which this process was stopped counts as one of them: the
+    launcher and the ranks were probably stopped too.
+    """
     streams: list[IO[bytes]] = [stream for stream in (process.stdout, process.stderr) if stream]
     rest = {stream.fileno(): b"" for stream in streams}
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             selector.register(stream, selectors.EVENT_READ)
-        silent_at = time.monotonic() + stall_seconds
+        slice_seconds = stall_seconds / _SLICES
+        slices_left, slice_ends = _SLICES, time.monotonic() + slice_seconds
         while selector.get_map():
-            ready = selector.select(max(silent_at - time.monotonic(), 0))
+            ready = selector.select(max(slice_ends - time.monotonic(), 0))
             for key, _ in ready:
                 chunk = os.read(key.fd, 1 << 16)
                 *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
@@ -248,9 +254,11 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall
                     lines.append(rest[key.fd])
                 for line in lines:
                     if take(line.decode(errors="replace")):
-                        silent_at = time.monotonic() + stall_seconds
-            if time.monotonic() >= silent_at:
-                return False
+                        slices_left, slice_ends = _SLICES, time.monotonic() + slice_seconds
+            if time.monotonic() >= slice_ends:
+                slices_left, slice_ends = slices_left - 1, time.monotonic() + slice_seconds
+                if slices_left == 0:
+                    return False
     return True
 
 
