@@ -76,9 +76,12 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Directory of the results. [out/mpi-bench-DATE-TIME]",
+    help="Directory of the results; with the same one, the same command continues an interrupted "
+    "measurement. [out/mpi-bench-DATE-TIME]",
 )
-@click.option("--force", is_flag=True, help="Replace earlier results in DIR.")
+@click.option(
+    "--force", is_flag=True, help="Replace earlier results in DIR, and series kept of another plan."
+)
 @click.option("--quick", is_flag=True, help="Fewer depths and repetitions: about ten seconds.")
 @click.option(
     "--depths",
@@ -136,7 +139,8 @@ def command(
     posted receives that do not match, receives and probes behind unexpected messages, draining a queue in
     several orders, and memory per queued item, and infers the library's data structures from the times.
     """
-    from matchbench.mpi.bench import Plan, measure
+    from matchbench.mpi.bench import Plan, measure, wanted_series
+    from matchbench.mpi.bench_unfinished import unfinished
     from matchbench.mpi.launch import find
     from matchbench.mpi.results import FILE, document, read_rows, write
 
@@ -151,9 +155,21 @@ def command(
     }
     plan = Plan(**asked, stall_seconds=time_limit, pin=pin, series=_chosen(series))
     others = [row for path in beside for row in read_rows(path)]
-    with whole_directory(output, marker=FILE, force=force) as directory:
-        with progress_bar("starting") as tell:
-            measurement = measure(mpi, plan, directory, tell)
+    with (
+        whole_directory(output, marker=FILE, force=force) as directory,
+        unfinished(output, mpi, plan, force=force) as kept,
+    ):
+        if kept.runs:
+            finished = f"{len(kept.runs)} of {len(wanted_series(plan))} series"
+            click.echo(f"matchbench: {finished} were measured before", err=True)
+        try:
+            with progress_bar("starting") as tell:
+                measurement = measure(mpi, plan, directory, tell, earlier=kept.runs, keep=kept.keep)
+        except (KeyboardInterrupt, SystemExit):
+            if kept.runs:
+                finished = f"{len(kept.runs)} of {len(wanted_series(plan))} series are kept"
+                click.echo(f"matchbench: {finished}; the same command with -o {output} goes on", err=True)
+            raise
         whole = document(measurement, label=label, now=dt.datetime.now(dt.UTC))
         write(directory, whole)
         _draw(directory / "plots", whole["rows"], others)

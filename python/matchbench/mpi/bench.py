@@ -157,6 +157,14 @@ class Series:
         return None if self.kind.startswith("drain") or not self.points else curve(self.times)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the run of one series gave, and why it is incomplete, if it is."""
+
+    output: RunOutput
+    remark: str | None
+
+
 @dataclass(slots=True, kw_only=True)
 class Measurement:
     """All results of a measurement.
@@ -194,7 +202,19 @@ class Measurement:
         return series.curve if series else None
 
 
-def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: None) -> Measurement:
+def _keep_nothing(_name: str, _run: Run) -> None:
+    """Keep no finished series."""
+
+
+def measure(
+    mpi: Mpi,
+    plan: Plan,
+    scratch: Path,
+    tell: Progress = lambda *_: None,
+    *,
+    earlier: Mapping[str, Run] | None = None,
+    keep: Callable[[str, Run], None] = _keep_nothing,
+) -> Measurement:
     """Build the program and run every series of a plan.
 
     Parameters
@@ -207,6 +227,10 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
         A directory that all hosts share; the program is built there and removed.
     tell
         Called as `tell(done, total)`.
+    earlier
+        Series that an interrupted measurement finished; they are not run again.
+    keep
+        Called with the name and the run of each series that was finished.
 
     Raises
     ------
@@ -214,13 +238,22 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
         When the program cannot be built or does not start.
     """
     program = scratch / "mpi-bench"
-    mpi.build(SOURCES, program)
-    wanted = [(name, plan.depths_of(name)) for name in SERIES if name in plan.series and plan.depths_of(name)]
+    earlier = earlier or {}
+    wanted = wanted_series(plan)
+    if not wanted:
+        msg = "depths: no series can be measured at these depths; name others with --depths"
+        raise MatchbenchError(msg)
+    if any(name not in earlier for name, _ in wanted):
+        mpi.build(SOURCES, program)
     steps = [1 if name.startswith("memory/") else len(depths) * plan.sweeps for name, depths in wanted]
-    result: Measurement | None = None
+    runs: dict[str, Run] = {}
     try:
         for at, (name, depths) in enumerate(wanted):
             before = sum(steps[:at])
+            if name in earlier:
+                runs[name] = earlier[name]
+                tell(before + steps[at], sum(steps))
+                continue
             output, remark = _watched(
                 mpi,
                 plan,
@@ -229,21 +262,32 @@ def measure(mpi: Mpi, plan: Plan, scratch: Path, tell: Progress = lambda *_: Non
                 depths,
                 lambda done, before=before: tell(before + done, sum(steps)),  # type: ignore[misc] # mypy infers no type for a default
             )
-            if result is None:
-                if output.hello is None:
-                    msg = f"{name} did not start: {remark}"
-                    raise MatchbenchError(msg)
-                result = Measurement(mpi=mpi, plan=plan, hello=output.hello)
-            if remark:
-                result.remarks[name] = remark
-            result.series += _series(name.partition("/")[2], output)
-            if output.memory:
-                result.memory[name.partition("/")[2]] = output.memory
+            if not runs and output.hello is None:
+                msg = f"{name} did not start: {remark}"
+                raise MatchbenchError(msg)
+            runs[name] = Run(output=output, remark=remark)
+            keep(name, runs[name])
     finally:
         program.unlink(missing_ok=True)
-    if result is None:
-        msg = "depths: no series can be measured at these depths; name others with --depths"
-        raise MatchbenchError(msg)
+    return _measurement(mpi, plan, runs)
+
+
+def wanted_series(plan: Plan) -> list[tuple[str, tuple[int, ...]]]:
+    """Give the series of a plan that have depths, with these, in the order in which they are run."""
+    return [(name, plan.depths_of(name)) for name in SERIES if name in plan.series and plan.depths_of(name)]
+
+
+def _measurement(mpi: Mpi, plan: Plan, runs: Mapping[str, Run]) -> Measurement:
+    """Make the result of all runs; the first one has told host and library."""
+    hello = next(run.output.hello for run in runs.values() if run.output.hello is not None)
+    result = Measurement(mpi=mpi, plan=plan, hello=hello)
+    for name, run in runs.items():
+        pattern = name.partition("/")[2]
+        if run.remark:
+            result.remarks[name] = run.remark
+        result.series += _series(pattern, run.output)
+        if run.output.memory:
+            result.memory[pattern] = run.output.memory
     order = {kind: at for at, kind in enumerate(KINDS)}
     result.series.sort(key=lambda series: order[series.kind])
     return result

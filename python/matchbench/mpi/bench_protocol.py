@@ -108,6 +108,8 @@ class RunOutput:
     """Kind, depth and sweep of the measurement that began last."""
     error: str | None = None
     finished: bool = False
+    lines: list[str] = field(default_factory=list)
+    """The lines read, which give the same output again."""
 
     def read(self, line: str) -> None:
         """Read one line, without its marker.
@@ -122,6 +124,7 @@ class RunOutput:
             if not isinstance(event, dict):
                 raise TypeError
             self._store(event)
+            self.lines.append(line)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             shown = line[:_SHOWN] + ("..." if len(line) > _SHOWN else "")
             msg = f"measuring program: found the line {shown!r}, expected an event of its protocol"
