@@ -8,11 +8,12 @@
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
  * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
  * in milliseconds, the first one is that of program FIRST. Time in which the process was stopped (SIGSTOP, a frozen
- * control group) counts as at most SLICES-th of the limit. Rank 0 prints lines of progress: the programs performed, and
+ * control group) counts as at most a slice of the limit, and so does time in which it waited for a processor. Rank 0 prints lines of progress: the programs performed, and
  * the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
  * `conform lacks` names what the library lacks in one line of marked output.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,8 +31,9 @@
 enum { PROGRESS_US = 200 * 1000 };
 
 /* The timer expires so many times before a program has exceeded its limit: while the process is stopped it expires
- * once. */
-enum { SLICES = 8 };
+ * once. A slice in which the process waited for a processor for more than half of the time is repeated; there are at
+ * most so many slices in all. */
+enum { SLICES = 8, MOST_SLICES = 80 };
 
 /* Records not yet written. The count is increased last: a signal may write them at any moment of a program. */
 static OutcomeRecord pending[4 * MAX_STEPS];
@@ -39,7 +41,8 @@ static volatile sig_atomic_t pending_count;
 static int outcome_file;
 static pthread_t main_thread;
 /* Slices of the program that is being performed; 0 between programs. */
-static volatile sig_atomic_t slices_left;
+static volatile sig_atomic_t slices_left, most_slices_left;
+static long long slice_us, waited_us;
 
 static void flush_records(void) {
   const char *from = (const char *)pending;
@@ -59,13 +62,34 @@ void observe(OutcomeRecord record) {
   pending_count = pending_count + 1;
 }
 
+/* Time for which this thread has waited for a processor; 0 if the system does not tell. Permitted in a signal handler. */
+static long long waited_for_processor_us(void) {
+  const int error = errno;
+  char text[96];
+  const int file = open("/proc/self/schedstat", O_RDONLY);
+  const ssize_t length = file < 0 ? 0 : read(file, text, sizeof text);
+  if (file >= 0) close(file);
+  errno = error;
+  ssize_t at = 0;
+  while (at < length && text[at] != ' ') at++;
+  long long nanoseconds = 0;
+  for (at++; at < length && text[at] >= '0' && text[at] <= '9'; at++) nanoseconds = 10 * nanoseconds + (text[at] - '0');
+  return nanoseconds / 1000;
+}
+
 static void slice_expired(int signal_number) {
   /* Threads of the MPI library may be given the signal. */
   if (!pthread_equal(pthread_self(), main_thread)) {
     pthread_kill(main_thread, signal_number);
     return;
   }
-  if (slices_left == 0 || --slices_left > 0) return;
+  if (slices_left == 0) return;
+  const long long waited_before_us = waited_us;
+  waited_us = waited_for_processor_us();
+  most_slices_left--;
+  if (most_slices_left > 0 && waited_us - waited_before_us > slice_us / 2) return;
+  slices_left--;
+  if (most_slices_left > 0 && slices_left > 0) return;
   observe((OutcomeRecord){.kind = RECORD_STUCK, .at = unfinished_operation()});
   flush_records();
   static const char words[] = "conform: a program exceeded its time limit\n";
@@ -90,11 +114,12 @@ static void tell_progress(int performed, long long longest_us) {
 static void run_program(const ProgramHeader *program, int milliseconds) {
   const RankHeader *part = (const RankHeader *)(program + 1);
   for (int i = 0; i < rank; i++) part = (const RankHeader *)((const int *)part + 1 + part->words);
-  const long long slice_us = milliseconds * 1000LL / SLICES;
+  slice_us = milliseconds * 1000LL / SLICES;
   const struct timeval slice = {.tv_sec = slice_us / 1000000, .tv_usec = slice_us % 1000000};
   const struct itimerval limit = {.it_value = slice, .it_interval = slice}, none = {{0, 0}, {0, 0}};
   observe((OutcomeRecord){.kind = RECORD_BEGIN, .at = program->index});
   flush_records();
+  most_slices_left = MOST_SLICES;
   slices_left = SLICES;
   setitimer(ITIMER_REAL, &limit, NULL);
   perform_program(part, program->index);
@@ -168,6 +193,7 @@ int main(int argc, char **argv) {
   write_stack(directory);
   interpreter_init(header->longest_message, header->needs);
   main_thread = pthread_self();
+  waited_us = waited_for_processor_us();
   signal(SIGALRM, slice_expired);
   observe((OutcomeRecord){.kind = RECORD_HEADER, .at = OUTCOME_MAGIC, .step = FORMAT, .source = rank, .tag = ranks});
   const ProgramHeader *program = (const ProgramHeader *)(header + 1);

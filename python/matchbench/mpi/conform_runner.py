@@ -29,6 +29,7 @@ _DELAYS = 5  # so many unexplained delays double the limit
 _CONFIRMING_FACTOR = 2  # after a first hang was confirmed, others are confirmed with so many limits
 _FIRST_START = 60.0  # seconds for the start of the first job
 _LEAST_START = 15.0  # seconds for the start of any other
+_MOST_FACTOR = 10  # on a busy machine a program may take so many times its limit (MOST_SLICES of conform.c)
 _START_FACTOR = 10  # a start may take so many times the longest start so far
 
 
@@ -247,7 +248,8 @@ class Runner:
                     mark=MARK,
                     on_line=on_line,
                     # A launcher that hangs does not outlast the deadline by more than a program.
-                    stall_seconds=min(max(_LEAST_START, start), max(1.0, deadline - began)) + 2 * max(limits),
+                    stall_seconds=min(max(_LEAST_START, start), max(1.0, deadline - began))
+                    + _MOST_FACTOR * max(limits),
                 )
                 is_out_of_time = ended.stalled and time.monotonic() > deadline
             except _OutOfTime:
