@@ -4,7 +4,7 @@
 # Checks what build.sh put into BUILD (default out/libfabric), and writes reports and times to RESULTS (default
 # BUILD/results):
 #
-#   1. random operations, judged by a reference, find each planted fault;
+#   1. random operations, judged by a reference, or the program `reuse`, find each planted fault;
 #   2. they agree with the library on mbmatch, over the providers shm and tcp with RxM, also with short messages that do
 #      not fit, and with every queue of two entries in the matcher;
 #   3. what unmodified versions do otherwise than documented is as documented on mbmatch; what the unmodified library
@@ -38,7 +38,7 @@ refuse() {
   exit 2
 }
 mkdir -p "$results/bin"
-for program in random known depth; do
+for program in random known depth reuse; do
   ${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -Werror -I"$build/plain/include" -o "$results/bin/$program" "$here/tests/$program.c" \
     "$here/tests/reference.c" "$here/tests/endpoints.c" -L"$build/plain/lib" -lfabric || exit 2
 done
@@ -53,7 +53,13 @@ with() {
 for fault in "$build"/fault-*; do
   name=$(basename "$fault")
   with "$name" "$results/bin/random" --arrival-order --programs "$PROGRAMS" --seed "$SEED" >"$results/$name.txt" 2>&1
-  if [ $? = 1 ]; then echo "$name: found"; else refuse "$name is not found: see $results/$name.txt"; fi
+  status=$?
+  if [ $status = 0 ]; then
+    # Addresses are not used again in random programs.
+    with "$name" "$results/bin/reuse" >>"$results/$name.txt" 2>&1
+    status=$?
+  fi
+  if [ $status = 1 ]; then echo "$name: found"; else refuse "$name is not found: see $results/$name.txt"; fi
 done
 
 agree() { # agree LIBRARY NAME ARGUMENT...
@@ -67,6 +73,12 @@ for library in mbmatch long; do
   agree $library shm-truncate --programs "$PROGRAMS" --truncate
   agree $library shm-long --programs $((PROGRAMS / 10 + 1)) --operations 400
 done
+for library in mbmatch long; do
+  if with $library "$results/bin/reuse" >"$results/reuse-$library.txt" 2>&1; then cat "$results/reuse-$library.txt"; else
+    refuse "a sender that becomes known: see $results/reuse-$library.txt"
+  fi
+done
+with plain "$results/bin/reuse" >"$results/reuse-plain.txt" 2>&1
 # TCP has a connection for each pair of endpoints, which takes most of the time.
 agree mbmatch rxm --programs $((PROGRAMS / 10 + 1)) --provider "tcp;ofi_rxm"
 
