@@ -6,16 +6,23 @@
  *   depth SECONDS [SERIES] DEPTH...
  *                               one rank: every series, or one, at these depths
  *   depth SECONDS               two ranks: latency and rate
+ *   depth --turns IN OUT REPETITIONS [SERIES] DEPTH...
+ *                               one rank, in turns with another process: it runs while it has the byte that it reads
+ *                               from the FIFO IN, and gives it away in OUT after each repetition
  *
  * SECONDS is the time for each series at each depth. Prints a line for each, `SERIES DEPTH Q1 MEDIAN`, in nanoseconds:
  * the first quartile and the median of repetitions, of which there are at least 5, and 3 where a list takes a second.
  * A repetition takes as many operations as fit in a thousandth of a second, or one queue of messages.
+ * In turns, each line is `SERIES DEPTH` and the time of each repetition, so that those of two processes can be paired:
+ * a fixed number of operations, after some that are not timed.
  */
 #include <mpi.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REPETITIONS = 4000, LEAST = 5, LEAST_DEEP = 3, DEEP = 4096, WINDOW = 64, TAG = 0, FIRST = 1 };
 
@@ -25,6 +32,8 @@ static MPI_Request *requests;
 static int *order;
 static char byte[8], bytes[WINDOW * 8];
 static const char *only; /* the one series, or NULL */
+static int turns; /* repetitions in turns, or 0 */
+static int from_other = -1, to_other = -1;
 
 static int least(int depth)
 {
@@ -35,6 +44,26 @@ static void fail(const char *what)
 {
 	fprintf(stderr, "depth: %s\n", what);
 	MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static void wait_for_turn(void)
+{
+	char token;
+	if (turns && read(from_other, &token, 1) != 1)
+		fail("the other process has ended");
+}
+
+static void give_turn(void)
+{
+	if (turns && write(to_other, "t", 1) != 1)
+		fail("the other process cannot be told");
+}
+
+/* Begins a repetition. */
+static void next_turn(void)
+{
+	give_turn();
+	wait_for_turn();
 }
 
 static int wanted(const char *series)
@@ -50,6 +79,14 @@ static int compare(const void *left, const void *right)
 
 static void report(const char *series, int depth, int count)
 {
+	if (turns) {
+		printf("%s %d", series, depth);
+		for (int i = 0; i < count; i++)
+			printf(" %.2f", times[i] * 1e9);
+		printf("\n");
+		fflush(stdout);
+		return;
+	}
 	qsort(times, (size_t)count, sizeof times[0], compare);
 	printf("%s %d %.2f %.2f\n", series, depth, times[count / 4] * 1e9, times[count / 2] * 1e9);
 	fflush(stdout);
@@ -91,10 +128,30 @@ static void unexpected(int source)
 	MPI_Recv(byte, 1, MPI_CHAR, source, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
+/* One message after the other, in turns: so many that a repetition takes some tenths of a millisecond. */
+static void one_by_one_in_turns(const char *series, int depth, void (*message)(int), int source)
+{
+	int batch = depth <= 64 ? 2000 : depth <= 256 ? 500 : 50;
+	for (int count = 0; count < turns; count++) {
+		next_turn();
+		for (int i = 0; i < batch / 8; i++)
+			message(source);
+		double start = MPI_Wtime();
+		for (int i = 0; i < batch; i++)
+			message(source);
+		times[count] = (MPI_Wtime() - start) / batch;
+	}
+	report(series, depth, turns);
+}
+
 /* One message after the other. */
 static void one_by_one(const char *series, int depth, void (*message)(int), int source)
 {
 	int count = 0, batch = 1;
+	if (turns) {
+		one_by_one_in_turns(series, depth, message, source);
+		return;
+	}
 	double end = MPI_Wtime() + limit;
 	for (; count < REPETITIONS && (count < LEAST || MPI_Wtime() < end); count++) {
 		double start = MPI_Wtime(), took;
@@ -172,13 +229,15 @@ static void drain(const char *queue, const char *how, int depth, int source, voi
 		return;
 	arrange(depth, how);
 	double end = MPI_Wtime() + limit;
-	for (; count < REPETITIONS && (count < least(depth) || MPI_Wtime() < end); count++) {
+	for (; turns ? count < turns : count < REPETITIONS && (count < least(depth) || MPI_Wtime() < end); count++) {
 		double took = 0;
-		for (int round = 0; round < rounds; round++) {
+		if (turns)
+			next_turn();
+		for (int round = turns && rounds > 1 ? -rounds / 8 : 0; round < rounds; round++) {
 			fill(depth, source);
 			double start = MPI_Wtime();
 			take(depth, source);
-			took += MPI_Wtime() - start;
+			took += round < 0 ? 0 : MPI_Wtime() - start;
 		}
 		times[count] = took / depth / rounds;
 	}
@@ -257,6 +316,16 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc > 4 && strcmp(argv[1], "--turns") == 0) {
+		/* Opened for both, so that neither process waits for the other to open. */
+		from_other = open(argv[2], O_RDWR);
+		to_other = open(argv[3], O_RDWR);
+		turns = atoi(argv[4]);
+		if (from_other < 0 || to_other < 0 || turns < 1 || turns > REPETITIONS)
+			fail("expected two FIFOs and a number of repetitions");
+		argc -= 3;
+		argv += 3;
+	}
 	limit = argc > 1 ? atof(argv[1]) : 0;
 	if (!(limit > 0) || ranks != (argc > 2 ? 1 : 2))
 		fail("expected SECONDS [SERIES] DEPTH... on one rank, or SECONDS on two");
@@ -272,6 +341,7 @@ int main(int argc, char **argv)
 		latency(rank);
 		rate(rank);
 	}
+	wait_for_turn();
 	for (int i = first; i < argc; i++) {
 		int depth = atoi(argv[i]);
 		if (depth < 0 || depth > 32000)
@@ -290,6 +360,7 @@ int main(int argc, char **argv)
 			drain_unexpected("reverse", depth, MPI_ANY_SOURCE);
 		}
 	}
+	give_turn();
 	free(requests);
 	free(order);
 	MPI_Finalize();

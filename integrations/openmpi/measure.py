@@ -13,6 +13,10 @@ Usage, after `build.sh`, with the Python of this repository:
 BUILD is the folder that `build.sh` filled. `ROUNDS` (default 20) is the number of turns of `depth` at depths
 up to 8; `SWEEPS` (7) and `BUDGET_US` (20000) are repetitions and time of each depth in `bench`.
 
+On one rank at depths up to 256, a turn is two processes, one of each library, which run on one processor, a
+repetition of some tenths of a millisecond at a time. The speed of a virtual machine changes within seconds;
+the ratio of two repetitions that follow each other does not depend on it.
+
 A machine may be quiet for a short time only. With `LIMIT_S`, `depth` begins no run after so many seconds and
 ends with status 3; the same command goes on, with what it has measured in a file beside RESULT.
 """
@@ -31,6 +35,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +57,8 @@ SWEEPS = int(os.environ.get("SWEEPS", "7"))
 BUDGET_US = int(os.environ.get("BUDGET_US", "20000"))
 DEEP_ROUNDS = max(1, ROUNDS // 2)
 DEEPER_ROUNDS = max(1, ROUNDS // 7)  # from 1024 on
-SHALLOW_SECONDS = "0.02"
+REPETITIONS = 40
+TURNS_TO = 256  # the greatest depth at which libraries take turns within a run
 DEEP_SECONDS = "0.02"
 PAIR_SECONDS = "0.3"
 RUN_SECONDS = 1800
@@ -65,17 +71,24 @@ FORMAT = "matchbench-openmpi-depth"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Times of one series at one depth, of both libraries: the first quartile of each turn, nanoseconds."""
+    """Times of one series at one depth, of both libraries: the first quartile of each turn, nanoseconds.
+
+    `paired` has the median of the ratios of repetitions that follow each other, of each turn; it is empty if
+    the libraries ran one after the other.
+    """
 
     where: str
     series: str
     depth: int
     plain: tuple[float, ...]
     mbmatch: tuple[float, ...]
+    paired: tuple[float, ...] = ()
 
     @property
     def ratios(self) -> list[float]:
         """Time on mbmatch over that of the unmodified library, turn by turn."""
+        if self.paired:
+            return list(self.paired)
         return [ours / theirs for theirs, ours in zip(self.plain, self.mbmatch, strict=True)]
 
     @property
@@ -93,12 +106,58 @@ class Cell:
         return medians[int(BOUND * RESAMPLES)]
 
 
+def command_of(
+    build: Path, kind: str, ranks: int, program: Path, words: Sequence[str], btl: Sequence[str]
+) -> list[str]:
+    """Give the command that runs the measuring program."""
+    command = [str(build / kind / "bin" / "mpirun"), "--mca", "pml", "ob1", "--mca", "btl", *btl]
+    return [*command, "-n", str(ranks), str(program), *words]
+
+
+def run_in_turns(
+    build: Path, first: str, program: Path, words: Sequence[str], btl: Sequence[str]
+) -> list[str]:
+    """Run the measuring program with both libraries, a repetition at a time; return the lines of both.
+
+    Each line begins with the library. `first` begins.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        fifos = [Path(folder) / name for name in KINDS]
+        for fifo in fifos:
+            os.mkfifo(fifo)
+        running: dict[str, subprocess.Popen[str]] = {}
+        try:
+            for at, kind in enumerate(KINDS):
+                turns = ("--turns", str(fifos[at]), str(fifos[1 - at]), str(REPETITIONS))
+                command = command_of(build, kind, 1, program, (*turns, *words), btl)
+                running[kind] = subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                )
+            # Kept open: the token of a process that has ended must not be lost before the other one reads it.
+            ends = [os.open(fifo, os.O_RDWR) for fifo in fifos]
+            os.write(ends[KINDS.index(first)], b"t")
+            lines = []
+            for kind in (first, *(kind for kind in KINDS if kind != first)):
+                said, errors = running[kind].communicate(timeout=RUN_SECONDS)
+                if running[kind].returncode != 0:
+                    print(errors, file=sys.stderr)
+                    status = running[kind].returncode
+                    sys.exit(f"measure.py: exit status {status} of {kind}: {program} {' '.join(words)}")
+                lines += [f"{kind} {line}" for line in said.splitlines()]
+            for end in ends:
+                os.close(end)
+            return lines
+        finally:
+            for process in running.values():
+                process.terminate()
+                process.wait()
+
+
 def run(
     build: Path, kind: str, ranks: int, program: Path, words: Sequence[str], btl: Sequence[str]
 ) -> list[str]:
     """Run the measuring program once; return its lines."""
-    command = [str(build / kind / "bin" / "mpirun"), "--mca", "pml", "ob1", "--mca", "btl", *btl]
-    command += ["-n", str(ranks), str(program), *words]
+    command = command_of(build, kind, ranks, program, words, btl)
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
     if done.returncode != 0:
         print(done.stderr, file=sys.stderr)
@@ -115,15 +174,47 @@ class Stage:
     ranks: int
     words: tuple[str, ...]
     btl: tuple[str, ...]
+    in_turns: bool = False
 
     def runs(self) -> Iterable[tuple[str, str]]:
-        """Give the name and the library of each run; each library is first in every other turn."""
+        """Give the name and the library, or the first one, of each run; each is first in every other turn."""
         for turn in range(self.rounds):
-            for kind in KINDS if turn % 2 == 0 else reversed(KINDS):
+            kinds = KINDS if turn % 2 == 0 else KINDS[::-1]
+            for kind in kinds[:1] if self.in_turns else kinds:
                 yield f"{self.where} {' '.join(self.words)}: turn {turn + 1}, {kind}", kind
+
+    def run(self, build: Path, kind: str, program: Path) -> list[str]:
+        """Perform a run; return its lines."""
+        if self.in_turns:
+            return run_in_turns(build, kind, program, self.words, self.btl)
+        return run(build, kind, self.ranks, program, self.words, self.btl)
+
+    def paired_cells(self, lines: Mapping[str, Sequence[str]]) -> list[Cell]:
+        """Give the times of all runs of both libraries at once."""
+        found: dict[tuple[str, int], dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
+        for name, _ in self.runs():
+            for line in lines[name]:
+                kind, series, depth, *times = line.split()
+                found[series, int(depth)][kind].append([float(each) for each in times])
+        return [
+            Cell(
+                where=self.where,
+                series=series,
+                depth=depth,
+                plain=tuple(round(statistics.quantiles(times)[0], 2) for times in of["plain"]),
+                mbmatch=tuple(round(statistics.quantiles(times)[0], 2) for times in of["mbmatch"]),
+                paired=tuple(
+                    round(statistics.median(map(truediv, ours, theirs)), 4)
+                    for theirs, ours in zip(of["plain"], of["mbmatch"], strict=True)
+                ),
+            )
+            for (series, depth), of in found.items()
+        ]
 
     def cells(self, lines: Mapping[str, Sequence[str]]) -> list[Cell]:
         """Give the times of all runs."""
+        if self.in_turns:
+            return self.paired_cells(lines)
         found: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for name, kind in self.runs():
             for line in lines[name]:
@@ -145,19 +236,22 @@ def stages() -> list[Stage]:
     """Give everything that `depth` measures."""
     one = TRANSPORTS["sm"]
     # A depth at a time, so that the runs of a turn are close together: the speed of a machine drifts.
-    shallow = [
-        Stage(rounds=ROUNDS, where="self", ranks=1, words=(SHALLOW_SECONDS, str(depth)), btl=one)
-        for depth in SHALLOW
-    ]
-    deep = [
+    turns = [
         Stage(
-            rounds=DEEP_ROUNDS if depth < 1024 else DEEPER_ROUNDS,
+            rounds=ROUNDS if depth in SHALLOW else DEEP_ROUNDS,
             where="self",
             ranks=1,
             words=(DEEP_SECONDS, str(depth)),
             btl=one,
+            in_turns=True,
         )
+        for depth in (*SHALLOW, *DEEP)
+        if depth <= TURNS_TO
+    ]
+    deep = [
+        Stage(rounds=DEEPER_ROUNDS, where="self", ranks=1, words=(DEEP_SECONDS, str(depth)), btl=one)
         for depth in DEEP
+        if depth > TURNS_TO
     ]
     pairs = [
         Stage(rounds=ROUNDS, where=name, ranks=2, words=(PAIR_SECONDS,), btl=btl)
@@ -167,14 +261,15 @@ def stages() -> list[Stage]:
         Stage(rounds=1, where="self", ranks=1, words=(DEEP_SECONDS, series, str(DEEPEST)), btl=one)
         for series in ALL_SERIES
     ]
-    return [*shallow, *deep, *pairs, *deepest]
+    return [*turns, *deep, *pairs, *deepest]
 
 
 def measure_depth(build: Path, result: Path) -> int:
     """Measure and write the result; return the exit status."""
     end = time.monotonic() + LIMIT_S
     part = result.with_suffix(".part")
-    plugin = hashlib.sha256((build / "mbmatch/lib/mca_pml_ob1.so").read_bytes()).hexdigest()
+    measured = (build / "mbmatch/lib/mca_pml_ob1.so", HERE / "depth.c")
+    plugin = hashlib.sha256(b"".join(each.read_bytes() for each in measured)).hexdigest()
     done: dict[str, Any] = {"plugin": plugin, "lines": {}}
     if part.exists():
         earlier = json.loads(part.read_text(encoding="utf-8"))
@@ -196,7 +291,7 @@ def measure_depth(build: Path, result: Path) -> int:
                     file=sys.stderr,
                 )
                 return 3
-            lines[name] = run(build, kind, stage.ranks, program, stage.words, stage.btl)
+            lines[name] = stage.run(build, kind, program)
             part.write_text(json.dumps(done), encoding="utf-8")
     write(result, build, [cell for stage in planned for cell in stage.cells(lines)])
     part.unlink()
@@ -221,6 +316,7 @@ def write(result: Path, build: Path, cells: Iterable[Cell]) -> None:
                 "depth": cell.depth,
                 "plain_ns": cell.plain,
                 "mbmatch_ns": cell.mbmatch,
+                **({"paired": cell.paired} if cell.paired else {}),
             }
             for cell in cells
         ],
@@ -240,6 +336,7 @@ def read(result: Path) -> tuple[dict[str, Any], list[Cell]]:
             depth=cell["depth"],
             plain=tuple(cell["plain_ns"]),
             mbmatch=tuple(cell["mbmatch_ns"]),
+            paired=tuple(cell.get("paired", ())),
         )
         for cell in whole["cells"]
     ]
@@ -252,7 +349,8 @@ def show(result: Path) -> None:
     print(f"{whole['mpi']}, {whole['date']}")
     print(f"{whole['cpu']}, {whole['processors']} processors, load {whole['load']}")
     print("ns per message: first quartile of the repetitions, median of the turns")
-    print("ratio: mbmatch over unmodified, median of the turns, and its upper 95 % bound")
+    print("ratio: mbmatch over unmodified, median of the turns, and its upper 95 % bound;")
+    print("up to depth 256 that of a turn is the median of repetitions that alternate")
     print("quiet: ratio of the least times of all turns")
     heads = ("unmodified", "mbmatch", "ratio", "bound", "quiet", "turns")
     print(f"{'where':6} {'series':32} {'depth':>6}" + "".join(f"{head:>11}" for head in heads))
