@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All states of small systems, with the protocol and with planted faults.
 
+use std::collections::BTreeSet;
+
 use mb_processor::directory::protocol::{
     CacheAction, CacheEvent, CacheState, CacheTransition, Design, DirectoryAction, DirectoryEvent, DirectoryState,
     DirectoryTransition, Protocol,
 };
+use stateright::Model;
 
-use super::model::{Found, Op, Size, System, explore};
+use super::model::{Found, Op, Size, System, World, explore, symmetries};
 
 /// The requests of a device in a design.
 fn device(design: Design) -> Vec<Op> {
@@ -27,6 +30,7 @@ fn system(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8)
         devices: devices.collect(),
         ordered: true,
         size: Size::Small,
+        symmetries: Vec::new(),
     }
 }
 
@@ -156,55 +160,85 @@ fn planted_faults_violate_each_invariant() {
     fails(Design::OptCache, false, unasked, "one writer or many readers");
 }
 
+/// All states of a system, without the explorer.
+fn walk(system: &System) -> BTreeSet<World> {
+    let mut all: BTreeSet<_> = system.init_states().into_iter().collect();
+    let mut rest: Vec<_> = all.iter().cloned().collect();
+    while let Some(world) = rest.pop() {
+        let mut steps = Vec::new();
+        system.actions(&world, &mut steps);
+        for next in steps.into_iter().filter_map(|step| system.next_state(&world, step)) {
+            if all.insert(next.clone()) {
+                rest.push(next);
+            }
+        }
+    }
+    all
+}
+
+/// The states of a system without its symmetries turn into those that are explored with them, and into no others.
+#[test]
+fn symmetries_leave_out_no_state() {
+    assert!(symmetries(&system(Design::Base, true, 2, 1, 1)).is_empty(), "a node with a device, and one without");
+    for (nodes, devices, lines, ordered, kinds) in
+        [(2, 0, 1, true, 1), (2, 0, 1, false, 1), (1, 1, 2, true, 1), (3, 0, 1, true, 5)]
+    {
+        let whole = system(Design::Base, true, nodes, devices, lines);
+        let whole = System { ordered, ..whole };
+        let reduced = System { symmetries: symmetries(&whole), ..system(Design::Base, true, nodes, devices, lines) };
+        let reduced = System { ordered, ..reduced };
+        assert_eq!(reduced.symmetries.len(), kinds, "{nodes} nodes, {lines} lines");
+        let (all, representatives) = (walk(&whole), walk(&reduced));
+        let least: BTreeSet<_> = all.iter().map(|world| reduced.least(world.clone())).collect();
+        assert_eq!(least.len(), representatives.len(), "{nodes} nodes, {lines} lines");
+        assert!(least == representatives, "{nodes} nodes, {lines} lines: other states");
+        assert!(all.len() > representatives.len(), "{nodes} nodes, {lines} lines");
+        assert_eq!(explore(reduced).states, representatives.len(), "{nodes} nodes, {lines} lines: other numbers");
+    }
+}
+
 /// A larger system: every message order of a pair, without runs to the end.
 fn large(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
-    System { size: Size::Large, ..system(design, migratory, nodes, devices, lines) }
+    let whole = System { size: Size::Large, ..system(design, migratory, nodes, devices, lines) };
+    System { symmetries: symmetries(&whole), ..whole }
 }
 
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn three_caches_and_two_devices_keep_the_invariants_base() {
-    holds("3 caches, 2 devices, 1 line, base", large(Design::Base, false, 3, 2, 1));
+/// Three caches with two devices and one line.
+fn three(design: Design, migratory: bool) {
+    holds(
+        &format!("3 caches, 2 devices, 1 line, {design:?}, migratory {migratory}"),
+        large(design, migratory, 3, 2, 1),
+    );
 }
 
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn three_caches_and_two_devices_keep_the_invariants_base_migratory() {
-    holds("3 caches, 2 devices, 1 line, base, migratory", large(Design::Base, true, 3, 2, 1));
+/// Two caches of one line each, so that one line evicts the other, one device and two lines.
+fn two_lines(design: Design, migratory: bool) {
+    let system = System { size: Size::SingleLine, ..large(design, migratory, 2, 1, 2) };
+    holds(&format!("2 caches of one line, 1 device, 2 lines, {design:?}, migratory {migratory}"), system);
 }
 
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn three_caches_and_two_devices_keep_the_invariants_optcopy() {
-    holds("3 caches, 2 devices, 1 line, optcopy, migratory", large(Design::OptCopy, true, 3, 2, 1));
+/// A test for each of the large systems, so that a run that was interrupted goes on where it stopped.
+macro_rules! large_systems {
+    ($($name:ident: $kind:ident($design:ident, $migratory:literal);)+) => {$(
+        #[test]
+        #[ignore = "millions of states; `make nightly` runs it"]
+        fn $name() {
+            $kind(Design::$design, $migratory);
+        }
+    )+};
 }
 
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn three_caches_and_two_devices_keep_the_invariants_optcache() {
-    holds("3 caches, 2 devices, 1 line, optcache, migratory", large(Design::OptCache, true, 3, 2, 1));
-}
-
-/// Caches of one line each, so that one line evicts the other.
-fn two_lines(design: Design) {
-    let system = System { size: Size::SingleLine, ..large(design, true, 2, 1, 2) };
-    holds(&format!("2 caches of one line, 1 device, 2 lines, {design:?}, migratory"), system);
-}
-
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn two_lines_keep_the_invariants_base() {
-    two_lines(Design::Base);
-}
-
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn two_lines_keep_the_invariants_optcopy() {
-    two_lines(Design::OptCopy);
-}
-
-#[test]
-#[ignore = "millions of states; `make nightly` runs it"]
-fn two_lines_keep_the_invariants_optcache() {
-    two_lines(Design::OptCache);
+large_systems! {
+    three_caches_and_two_devices_keep_the_invariants_base: three(Base, false);
+    three_caches_and_two_devices_keep_the_invariants_base_migratory: three(Base, true);
+    three_caches_and_two_devices_keep_the_invariants_optcopy: three(OptCopy, false);
+    three_caches_and_two_devices_keep_the_invariants_optcopy_migratory: three(OptCopy, true);
+    three_caches_and_two_devices_keep_the_invariants_optcache: three(OptCache, false);
+    three_caches_and_two_devices_keep_the_invariants_optcache_migratory: three(OptCache, true);
+    two_lines_keep_the_invariants_base: two_lines(Base, false);
+    two_lines_keep_the_invariants_base_migratory: two_lines(Base, true);
+    two_lines_keep_the_invariants_optcopy: two_lines(OptCopy, false);
+    two_lines_keep_the_invariants_optcopy_migratory: two_lines(OptCopy, true);
+    two_lines_keep_the_invariants_optcache: two_lines(OptCache, false);
+    two_lines_keep_the_invariants_optcache_migratory: two_lines(OptCache, true);
 }

@@ -20,7 +20,7 @@ use stateright::{Checker, Model, Property};
 pub(crate) type Op = CacheEvent;
 
 /// A line in a node.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Copy {
     pub(crate) state: CacheState,
     acks: i8,
@@ -41,7 +41,7 @@ pub(crate) struct Flight {
     data: Option<bool>,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct World {
     /// By node, then by line.
     pub(crate) copies: Vec<Vec<Copy>>,
@@ -80,6 +80,99 @@ pub(crate) struct System {
     pub(crate) devices: Vec<Vec<Op>>,
     pub(crate) ordered: bool,
     pub(crate) size: Size,
+    /// Ways to exchange nodes and lines that make no difference; see [`symmetries`]. Of the states that they turn into
+    /// each other, the least is explored.
+    pub(crate) symmetries: Vec<Symmetry>,
+}
+
+/// A new number for each node and for each line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Symmetry {
+    nodes: Vec<u8>,
+    lines: Vec<u8>,
+}
+
+/// Every permutation of numbers below `count`.
+fn permutations(count: u8) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new()];
+    for next in 0..count {
+        let longer = |shorter: &Vec<u8>| {
+            let shorter = shorter.clone();
+            (0..=shorter.len()).map(move |place| [&shorter[..place], &[next], &shorter[place..]].concat())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// All ways to exchange nodes with equal devices, and lines, apart from the one that exchanges nothing. Controllers and
+/// directories treat all nodes and lines alike, and no order is defined among channels.
+pub(crate) fn symmetries(system: &System) -> Vec<Symmetry> {
+    let alike = |nodes: &Vec<u8>| {
+        nodes.iter().zip(&system.devices).all(|(&new, device)| *device == system.devices[usize::from(new)])
+    };
+    let nodes = permutations(system.nodes).into_iter().filter(alike);
+    let both = |nodes: Vec<u8>| {
+        permutations(system.lines).into_iter().map(move |lines| Symmetry { nodes: nodes.clone(), lines })
+    };
+    let changes = |one: &Symmetry| !one.nodes.is_sorted() || !one.lines.is_sorted();
+    nodes.flat_map(both).filter(changes).collect()
+}
+
+impl Symmetry {
+    fn node(&self, node: u8) -> u8 {
+        // The home and memory are no nodes.
+        self.nodes.get(usize::from(node)).copied().unwrap_or(node)
+    }
+
+    /// Whether the exchanged copies of a state are greater than those of another state.
+    fn is_greater(&self, world: &World, other: &World) -> bool {
+        let place = |numbers: &[u8], new: usize| numbers.iter().position(|&one| usize::from(one) == new);
+        for (node, copies) in other.copies.iter().enumerate() {
+            let Some(from) = place(&self.nodes, node) else { continue };
+            for (line, copy) in copies.iter().enumerate() {
+                let Some(of) = place(&self.lines, line) else { continue };
+                let order = world.copies[from][of].cmp(copy);
+                if order.is_ne() {
+                    return order.is_gt();
+                }
+            }
+        }
+        false
+    }
+
+    fn exchange(&self, world: &World, ordered: bool) -> World {
+        let mut next = world.clone();
+        for (copies, &node) in world.copies.iter().zip(&self.nodes) {
+            for (copy, &line) in copies.iter().zip(&self.lines) {
+                next.copies[usize::from(node)][usize::from(line)].clone_from(copy);
+            }
+        }
+        for ((entry, &memory), &line) in world.entries.iter().zip(&world.memory).zip(&self.lines) {
+            let bits = self.nodes.iter().enumerate().map(|(node, &new)| (entry.sharers >> node & 1) << new);
+            next.entries[usize::from(line)] =
+                DirectoryEntry { sharers: bits.sum(), owner: self.node(entry.owner), ..*entry };
+            next.memory[usize::from(line)] = memory;
+        }
+        for flight in &mut next.flights {
+            let Message { from, requester, .. } = flight.message;
+            flight.to = self.node(flight.to);
+            flight.line = self.lines[usize::from(flight.line)];
+            (flight.message.from, flight.message.requester) = (self.node(from), self.node(requester));
+        }
+        if ordered {
+            next.flights.sort_by_key(Flight::channel);
+        } else {
+            next.flights.sort();
+        }
+        next
+    }
+}
+
+impl Flight {
+    fn channel(&self) -> (u8, u8, u8) {
+        (self.message.from, self.to, self.line)
+    }
 }
 
 /// The directory, as an end of channels.
@@ -117,7 +210,7 @@ impl System {
 
     fn deliverable(&self, world: &World, place: usize) -> bool {
         let one = &world.flights[place];
-        let same = |other: &Flight| (other.message.from, other.to, other.line) == (one.message.from, one.to, one.line);
+        let same = |other: &Flight| other.channel() == one.channel();
         // Of equal messages without an order, one is enough.
         let before = &world.flights[..place];
         // A message of the home has the home as its sender.
@@ -129,8 +222,7 @@ impl System {
             world.wrong = Some(format!("{} with an old value", flight.message.kind.name()));
         }
         if self.ordered {
-            let key = |one: &Flight| (one.message.from, one.to, one.line);
-            let place = world.flights.partition_point(|one| key(one) <= key(&flight));
+            let place = world.flights.partition_point(|one| one.channel() <= flight.channel());
             world.flights.insert(place, flight);
         } else {
             let place = world.flights.partition_point(|one| *one <= flight);
@@ -271,6 +363,21 @@ impl System {
         true
     }
 
+    /// The least of the states that the symmetries turn a state into.
+    pub(crate) fn least(&self, world: World) -> World {
+        let mut least: Option<World> = None;
+        for symmetry in &self.symmetries {
+            let known = least.as_ref().unwrap_or(&world);
+            if !symmetry.is_greater(&world, known) {
+                let next = symmetry.exchange(&world, self.ordered);
+                if next < *known {
+                    least = Some(next);
+                }
+            }
+        }
+        least.unwrap_or(world)
+    }
+
     /// The first violated invariant.
     pub(crate) fn violation(&self, world: &World) -> Option<String> {
         if let Some(wrong) = &world.wrong {
@@ -389,7 +496,7 @@ impl Model for System {
                 }
             }
         }
-        (next != *world).then_some(next)
+        (next != *world).then(|| self.least(next))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

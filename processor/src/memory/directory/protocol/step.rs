@@ -85,7 +85,7 @@ pub fn cache_event(state: CacheState, acks: i8, message: &Message) -> Option<Cac
 }
 
 /// What a directory knows about a line.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DirectoryEntry {
     /// Nodes that may have copies, apart from the owner, as bits.
     pub sharers: u64,
