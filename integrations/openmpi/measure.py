@@ -5,8 +5,8 @@
 Usage, after `build.sh`, with the Python of this repository:
 
 - `measure.py depth BUILD RESULT`: times by depth on one rank, latency and rate on two (`depth.c`), to RESULT;
-- `measure.py bench BUILD FOLDER [SERIES...]`: `matchbench mpi bench` of both, series by series, to the files
-  `openmpi-VERSION.json` and `openmpi-VERSION+mbmatch.json` of FOLDER;
+- `measure.py bench BUILD FOLDER [SERIES...]`: `matchbench mpi bench` of both, in turns of one repetition of a
+  series, to the files `openmpi-VERSION.json` and `openmpi-VERSION+mbmatch.json` of FOLDER;
 - `measure.py show RESULT`: the tables of a RESULT of `depth`;
 - `measure.py draw RESULT FOLDER FIGURES`: the figures of the page.
 
@@ -17,8 +17,9 @@ On one rank at depths up to 256, a turn is two processes, one of each library, w
 repetition of some tenths of a millisecond at a time. The speed of a virtual machine changes within seconds;
 the ratio of two repetitions that follow each other does not depend on it.
 
-A machine may be quiet for a short time only. With `LIMIT_S`, `depth` begins no run after so many seconds and
-ends with status 3; the same command goes on, with what it has measured in a file beside RESULT.
+A machine may be quiet for a short time only. With `LIMIT_S`, `depth` and `bench` begin no run after so many
+seconds and end with status 3; the same command goes on, with what it has measured in a file beside RESULT or
+in FOLDER.
 """
 
 import datetime as dt
@@ -241,7 +242,7 @@ def stages() -> list[Stage]:
             rounds=ROUNDS if depth in SHALLOW else DEEP_ROUNDS,
             where="self",
             ranks=1,
-            words=(DEEP_SECONDS, str(depth)),
+            words=(str(depth),),
             btl=one,
             in_turns=True,
         )
@@ -268,8 +269,7 @@ def measure_depth(build: Path, result: Path) -> int:
     """Measure and write the result; return the exit status."""
     end = time.monotonic() + LIMIT_S
     part = result.with_suffix(".part")
-    measured = (build / "mbmatch/lib/mca_pml_ob1.so", HERE / "depth.c")
-    plugin = hashlib.sha256(b"".join(each.read_bytes() for each in measured)).hexdigest()
+    plugin = digest(build / "mbmatch/lib/mca_pml_ob1.so", HERE / "depth.c")
     done: dict[str, Any] = {"plugin": plugin, "lines": {}}
     if part.exists():
         earlier = json.loads(part.read_text(encoding="utf-8"))
@@ -379,15 +379,15 @@ def processor() -> str:
     return next(named, "unknown")
 
 
-def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> None:
-    """Run `matchbench mpi bench` for both libraries, in turns series by series."""
-    from matchbench.mpi.bench import KINDS as ORDER
-    from matchbench.mpi.bench import SERIES, Measurement, Plan, measure
+def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> int:
+    """Run `mpi bench` for both libraries, in turns of one repetition of a series; return the exit status."""
+    from matchbench.mpi.bench import SERIES, Plan, Run, measure
+    from matchbench.mpi.bench_protocol import RunOutput
     from matchbench.mpi.launch import find
     from matchbench.mpi.results import document
 
+    end = time.monotonic() + LIMIT_S
     plan = Plan(series=tuple(names) or SERIES, sweeps=SWEEPS, budget_us=BUDGET_US)
-    found: dict[str, Measurement] = {}
     mpis = {
         kind: find(
             str(build / kind / "bin" / "mpicc"),
@@ -396,19 +396,58 @@ def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> None:
         for kind in KINDS
     }
     folder.mkdir(parents=True, exist_ok=True)
+    part = folder / "bench.part"
+    measured = {"plan": repr(plan), "plugin": digest(build / "mbmatch/lib/mca_pml_ob1.so")}
+    done: dict[str, Any] = {"measured": measured, "runs": {}}
+    if part.exists() and (earlier := json.loads(part.read_text(encoding="utf-8")))["measured"] == measured:
+        done = earlier
+    runs: dict[str, list[Any]] = done["runs"]
+    # Memory does not change between repetitions.
+    wanted = [
+        (turn, name, kind)
+        for turn in range(SWEEPS)
+        for at, name in enumerate(plan.series)
+        if turn == 0 or not name.startswith("memory/")
+        for kind in (KINDS if (at + turn) % 2 == 0 else reversed(KINDS))
+    ]
     with tempfile.TemporaryDirectory() as scratch:
-        for at, name in enumerate(plan.series):
-            for kind in KINDS if at % 2 == 0 else reversed(KINDS):
-                one = measure(mpis[kind], replace(plan, series=(name,)), Path(scratch))
-                whole = found.setdefault(kind, Measurement(mpi=mpis[kind], plan=plan, hello=one.hello))
-                whole.series += one.series
-                whole.memory |= one.memory
-                whole.remarks |= one.remarks
-            print(f"bench: {name}, {at + 1} of {len(plan.series)}", file=sys.stderr)
-            for kind, whole in found.items():
-                whole.series.sort(key=lambda series: ORDER.index(series.kind))
-                now = dt.datetime.now(dt.UTC)
-                store(folder, kind, document(whole, label=label_of(build, kind), now=now))
+        for turn, name, kind in wanted:
+            if (key := f"{turn} {kind} {name}") in runs:
+                continue
+            if time.monotonic() > end:
+                print(
+                    f"measure.py: {len(runs)} of {len(wanted)} runs are done; repeat the command",
+                    file=sys.stderr,
+                )
+                return 3
+
+            def keep(_name: str, run: Run, key: str = key) -> None:
+                runs[key] = [run.output.lines, run.remark]
+
+            measure(mpis[kind], replace(plan, series=(name,), sweeps=1), Path(scratch), keep=keep)
+            part.write_text(json.dumps(done), encoding="utf-8")
+        for kind in KINDS:
+            merged: dict[str, Run] = {}
+            for name in plan.series:
+                output = RunOutput()
+                remarks = []
+                for turn, of, library in wanted:
+                    if (of, library) == (name, kind):
+                        lines, remark = runs[f"{turn} {kind} {name}"]
+                        remarks += [remark] if remark else []
+                        for line in lines:
+                            output.read(line)
+                merged[name] = Run(output=output, remark=remarks[0] if remarks else None)
+            whole = measure(mpis[kind], plan, Path(scratch), earlier=merged)
+            now = dt.datetime.now(dt.UTC)
+            store(folder, kind, document(whole, label=label_of(build, kind), now=now))
+    part.unlink()
+    return 0
+
+
+def digest(*files: Path) -> str:
+    """Give a hash of files."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def label_of(build: Path, kind: str) -> str:
@@ -435,7 +474,7 @@ def main(words: list[str]) -> int:
         case ["depth", build, result]:
             return measure_depth(Path(build), Path(result))
         case ["bench", build, folder, *names]:
-            measure_bench(Path(build), Path(folder), names)
+            return measure_bench(Path(build), Path(folder), names)
         case ["show", result]:
             show(Path(result))
         case ["draw", result, folder, figures]:
