@@ -37,6 +37,17 @@ struct Hart {
     decoded: Box<[Decoded; DECODED]>,
 }
 
+impl Hart {
+    /// Writes the result of an instruction to its destination, and goes on at `next`.
+    #[inline]
+    const fn finish(&mut self, destination: u8, result: u64, next: u64) {
+        self.registers[destination as usize % 64] = result;
+        self.registers[0] = 0;
+        self.pc = next;
+        self.instructions += 1;
+    }
+}
+
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 struct Decoded {
@@ -66,6 +77,8 @@ pub struct FunctionalHarts {
     harts: Vec<Hart>,
     /// Harts in wrs until their reservation is lost, as bits.
     waiting: u64,
+    /// Harts with a reservation, as bits.
+    reserved: u64,
     /// All harts, as bits.
     all: u64,
     cycle: u64,
@@ -105,6 +118,7 @@ impl FunctionalHarts {
             memory,
             harts: (0..harts).map(hart).collect(),
             waiting: 0,
+            reserved: 0,
             all: u64::MAX >> (u64::BITS - harts),
             cycle: 0,
             next: 0,
@@ -210,7 +224,8 @@ impl FunctionalHarts {
     }
 
     /// Executes an instruction; returns its store, if it is to the controller.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call costs as much as most instructions")]
+    #[inline(always)]
     fn step(&mut self, number: usize) -> Result<Option<DeviceStore>, HartError> {
         let hart = &mut self.harts[number];
         let pc = hart.pc;
@@ -221,24 +236,46 @@ impl FunctionalHarts {
         }
         let hart = &mut self.harts[number];
         let Decoded { operation, sources, destination, bytes, .. } = &hart.decoded[place];
-        let operands = sources.map(|source| hart.registers[usize::from(source % 64)]);
-        let (destination, mut next) = (usize::from(destination % 64), pc.wrapping_add((*bytes).into()));
+        let register = |source: u8| hart.registers[usize::from(source % 64)];
+        let operands = [register(sources[0]), register(sources[1]), register(sources[2])];
+        let (destination, next) = (*destination, pc.wrapping_add((*bytes).into()));
+        // Most instructions change nothing but their hart.
+        let effect = match operation.evaluate(pc, operands, hart.float_status.rounding) {
+            Effect::Value(value) => {
+                hart.finish(destination, value, next);
+                return Ok(None);
+            }
+            Effect::Branch { next: target, link, .. } => {
+                hart.finish(destination, link, target);
+                return Ok(None);
+            }
+            Effect::Load { address, width, extension } if !is_device(address) => {
+                let value = load(&self.memory, pc, address, width).map_err(HartError::Fault)?;
+                hart.finish(destination, extension.extend(value, width), next);
+                self.touch(address, false);
+                return Ok(None);
+            }
+            effect => effect,
+        };
+        let (event, result) = self.perform(number, pc, effect)?;
+        self.harts[number].finish(destination, result, next);
+        Ok(event)
+    }
+
+    /// Performs the effect of an instruction that is neither a value nor a branch nor a load from memory; returns its
+    /// store, if it is to the controller, and its result.
+    #[inline(never)]
+    fn perform(&mut self, number: usize, pc: u64, effect: Effect) -> Result<(Option<DeviceStore>, u64), HartError> {
+        let hart = &mut self.harts[number];
         let mut result = 0;
         let mut event = None;
-        match operation.evaluate(pc, operands, hart.float_status.rounding) {
-            Effect::Value(value) => result = value,
+        match effect {
+            Effect::Value(_) | Effect::Branch { .. } => unreachable!("performed by the caller"),
             Effect::Float { value, flags } => {
                 result = value;
                 hart.float_status.flags |= flags;
             }
-            Effect::Branch { next: target, link, .. } => (next, result) = (target, link),
-            Effect::Load { address, width, extension } => {
-                if is_device(address) {
-                    return Err(HartError::DeviceLoad { pc, address });
-                }
-                result = extension.extend(load(&self.memory, pc, address, width).map_err(HartError::Fault)?, width);
-                self.touch(address, false);
-            }
+            Effect::Load { address, .. } => return Err(HartError::DeviceLoad { pc, address }),
             Effect::Store { address, width, value } if is_device(address) => {
                 self.check(number, pc, address, width)?;
                 let offset = address - DEVICE;
@@ -270,13 +307,7 @@ impl FunctionalHarts {
             Effect::Call => result = self.call(number, pc)?,
             Effect::Illegal(word) => return Err(HartError::Fault(Fault::Illegal { pc, word })),
         }
-        let hart = &mut self.harts[number];
-        if destination != 0 {
-            hart.registers[destination] = result;
-        }
-        hart.pc = next;
-        hart.instructions += 1;
-        Ok(event)
+        Ok((event, result))
     }
 
     /// Whether the handler may write there.
@@ -289,8 +320,14 @@ impl FunctionalHarts {
 
     fn store(&mut self, number: usize, pc: u64, address: u64, width: u8, value: u64) -> Result<(), HartError> {
         let bytes = value.to_le_bytes();
-        let bytes = &bytes[..usize::from(width)];
-        self.memory.write(address, bytes).map_err(|denied| {
+        // Constant lengths are copied without a call.
+        let written = match width {
+            1 => self.memory.write(address, &bytes[..1]),
+            2 => self.memory.write(address, &bytes[..2]),
+            4 => self.memory.write(address, &bytes[..4]),
+            _ => self.memory.write(address, &bytes),
+        };
+        written.map_err(|denied| {
             HartError::Fault(match denied {
                 WriteError::OutOfRange => Fault::Access { pc, address, bytes: width },
                 WriteError::Code => Fault::Code { pc, address },
@@ -302,10 +339,14 @@ impl FunctionalHarts {
 
     /// Ends the reservations of other harts than `writer` on granules that were written.
     fn written(&mut self, address: u64, length: u64, writer: Option<usize>) {
+        if self.reserved == 0 {
+            return;
+        }
         let touched = granule(address)..=granule(address + length.max(1) - 1);
         for (number, hart) in self.harts.iter_mut().enumerate() {
             if Some(number) != writer && hart.reservation.is_some_and(|held| touched.contains(&held)) {
                 hart.reservation = None;
+                self.reserved &= !(1 << number);
                 self.waiting &= !(1 << number);
             }
         }
@@ -330,10 +371,12 @@ impl FunctionalHarts {
         match kind {
             AtomicKind::LoadReserved => {
                 self.harts[number].reservation = Some(granule(address));
+                self.reserved |= 1 << number;
                 Ok(old)
             }
             AtomicKind::StoreConditional => {
                 let held = self.harts[number].reservation.take() == Some(granule(address));
+                self.reserved &= !(1 << number);
                 if held {
                     self.store(number, pc, address, width, operand)?;
                 }
@@ -363,6 +406,32 @@ impl FunctionalHarts {
     }
 }
 
+impl FunctionalHarts {
+    /// Executes cycles in which one hart runs: up to its store to the controller, which interrupts a cycle, the
+    /// instruction at which hart 0 stops, the end of the cycle `until`, or the end of another hart's wait.
+    fn run_one(&mut self, number: usize, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+        let waiting = self.waiting;
+        while self.cycle <= until && self.waiting == waiting {
+            if number == 0 && self.stop == Some(self.harts[0].pc) {
+                break;
+            }
+            match self.step(number) {
+                Ok(None) => self.cycle += 1,
+                Ok(Some(store)) => {
+                    self.next = number + 1;
+                    events.push(Event::Store(store));
+                    break;
+                }
+                Err(error) => {
+                    self.next = number + 1;
+                    return Err(Stopped { hart: number as u32, error });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Bytes for FunctionalHarts {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.memory.get(address, length)
@@ -388,6 +457,15 @@ impl Processor for FunctionalHarts {
                     // Nothing happens before the controller acts.
                     self.cycle = until + 1;
                     return Ok(());
+                }
+                let running = self.all & !self.waiting;
+                if running.is_power_of_two() {
+                    self.run_one(running.trailing_zeros() as usize, until, events)?;
+                    if self.next != 0 || self.cycle <= until && self.all & !self.waiting == running {
+                        // A store, or the instruction at which hart 0 stops.
+                        return Ok(());
+                    }
+                    continue;
                 }
             }
             while let Some(number) = self.next_running() {
