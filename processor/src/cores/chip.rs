@@ -419,11 +419,19 @@ impl Chip {
         host: &mut H,
         observer: &mut O,
     ) -> Result<Stop, ChipFault> {
+        let is_narrow = self.config.is_narrow() && self.cores.iter().all(|core| core.shared.translation.is_none());
         let result = match (self.config.contexts, self.config.order) {
-            (1, IssueOrder::OutOfOrder) => self.run::<Fixed<M, H, O, true, false>>(until, memory, host, observer),
-            (1, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, true, true>>(until, memory, host, observer),
-            (_, IssueOrder::OutOfOrder) => self.run::<Fixed<M, H, O, false, false>>(until, memory, host, observer),
-            (_, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, false, true>>(until, memory, host, observer),
+            (1, IssueOrder::OutOfOrder) => {
+                self.run::<Fixed<M, H, O, true, false, false>>(until, memory, host, observer)
+            }
+            (1, IssueOrder::InOrder) if is_narrow => {
+                self.run::<Fixed<M, H, O, true, true, true>>(until, memory, host, observer)
+            }
+            (1, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer),
+            (_, IssueOrder::OutOfOrder) => {
+                self.run::<Fixed<M, H, O, false, false, false>>(until, memory, host, observer)
+            }
+            (_, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, false, true, false>>(until, memory, host, observer),
         };
         for core in &mut self.cores {
             core.account_until(&self.config, self.now);
@@ -440,6 +448,8 @@ impl Chip {
     ) -> Result<Stop, ChipFault> {
         // A hart ends in a step, or was halted between two runs.
         let mut ended = true;
+        // The cores, as bits, that are stepped in the next cycle; and no other is before the cycle `others`.
+        let (mut soon, mut others) = (0_u64, 0);
         loop {
             if ended && let Some(stop) = self.stop() {
                 return Ok(stop);
@@ -452,6 +462,7 @@ impl Chip {
             memory.advance(now, &mut self.completions);
             while let Some((hart, pending)) = memory.external_interrupt() {
                 self.set_external(hart, pending);
+                others = 0;
             }
             // The cores, as bits, of which memory has completed requests.
             let (mut transferred, mut arrived) = (false, 0_u64);
@@ -474,33 +485,50 @@ impl Chip {
                 ended: false,
                 interrupts: &mut self.interrupts,
             };
-            let mut due = 0;
-            for (index, &next) in self.next.iter().enumerate() {
-                due |= u64::from(next <= now || self.every_cycle) << index;
+            let mut due = std::mem::take(&mut soon) | arrived;
+            if others <= now || self.every_cycle {
+                let (found, next) = due_cores(&self.next, now, self.every_cycle);
+                (due, others) = (due | found, next);
             }
             // Cores take turns: the first one advances by 1 in each cycle.
             let from_first = u64::MAX << (now % self.cores.len() as u64);
-            for part in [from_first, !from_first] {
-                let mut left = (due | self.waiting) & part;
-                while left != 0 {
-                    let index = left.trailing_zeros() as usize;
-                    let own = left & left.wrapping_neg();
-                    left ^= own;
-                    let core = &mut self.cores[index];
-                    if due & own == 0 && !core.shared.may_continue(environment.memory) {
-                        continue;
-                    }
-                    let completions = if arrived & own == 0 { &[][..] } else { &self.completions[..] };
-                    self.next[index] = core.step(now, completions, &mut environment);
-                    self.waiting = self.waiting & !own | u64::from(core.shared.waits()) << index;
-                    if environment.ended
-                        && let Some(fault) = core.shared.fault
-                    {
-                        return Err(fault);
+            let (mut left, mut before_first) = ((due | self.waiting) & from_first, (due | self.waiting) & !from_first);
+            // One loop, so that the step is compiled into it once.
+            loop {
+                if left == 0 {
+                    left = std::mem::take(&mut before_first);
+                    if left == 0 {
+                        break;
                     }
                 }
+                let index = left.trailing_zeros() as usize;
+                let own = left & left.wrapping_neg();
+                left ^= own;
+                let core = &mut self.cores[index];
+                if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
+                    continue;
+                }
+                let completions = if arrived & own == 0 { &[][..] } else { &self.completions[..] };
+                let next = if S::NARROW {
+                    core.step_inlined(now, completions, &mut environment)
+                } else {
+                    core.step(now, completions, &mut environment)
+                };
+                self.next[index] = next;
+                if next == now + 1 {
+                    soon |= own;
+                } else {
+                    others = others.min(next);
+                }
+                self.waiting = if core.shared.waits() { self.waiting | own } else { self.waiting & !own };
+                if environment.ended
+                    && let Some(fault) = core.shared.fault
+                {
+                    return Err(fault);
+                }
             }
-            let mut next = self.next.iter().fold(u64::MAX, |first, &next| first.min(next));
+            let mut next =
+                if soon == 0 { self.next.iter().fold(u64::MAX, |first, &next| first.min(next)) } else { now + 1 };
             let active = environment.active;
             ended = environment.ended;
             while let Some(hart) = self.interrupts.pop() {
@@ -509,6 +537,7 @@ impl Chip {
                     supervisor.raise_software();
                 }
                 self.next[core] = now + 1;
+                soon |= ONE << core;
                 next = now + 1;
             }
             if self.waiting != 0 && active || self.every_cycle || ended {
@@ -540,4 +569,18 @@ impl Chip {
         }
         halted.then_some(Stop::Halted)
     }
+}
+
+/// The cores, as bits, that are stepped in cycle `now`, by the next cycles of all, and the first cycle in which
+/// another one may be.
+fn due_cores(next: &[u64], now: u64, every_cycle: bool) -> (u64, u64) {
+    let (mut due, mut others) = (0, u64::MAX);
+    for (index, &next) in next.iter().enumerate() {
+        if next <= now || every_cycle {
+            due |= ONE << index;
+        } else {
+            others = others.min(next);
+        }
+    }
+    (due, others)
 }

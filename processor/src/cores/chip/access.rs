@@ -190,7 +190,7 @@ impl Shared {
         // Not a `match`, as the first answer is by far the most frequent one.
         if let Answer::Ready { at, value } = answer {
             context.unsent &= !own;
-            self.bind(context, index, number, Known { value, at }, now, environment);
+            self.bind_inlined(context, index, number, Known { value, at }, now, environment);
         } else if answer == Answer::Pending {
             context.unsent &= !own;
             context.pending |= own;
@@ -234,8 +234,22 @@ impl Shared {
     }
 
     /// Gives a load or an atomic its value, which is the content of its address in this cycle.
-    #[inline]
     fn bind<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        number: u64,
+        known: Known,
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        self.bind_inlined(context, index, number, known, now, environment);
+    }
+
+    /// As [`bind`](Self::bind).
+    #[expect(clippy::inline_always, reason = "for the frequent load that hits")]
+    #[inline(always)]
+    fn bind_inlined<S: Setting>(
         &mut self,
         context: &mut Context,
         index: usize,

@@ -19,7 +19,7 @@ impl Shared {
         now: u64,
         environment: &mut Environment<'_, S>,
     ) -> bool {
-        if self.translation.is_some() && self.take_interrupt(context, index, now, environment) {
+        if !S::NARROW && self.translation.is_some() && self.take_interrupt(context, index, now, environment) {
             return false;
         }
         let number = context.head;
@@ -51,7 +51,7 @@ impl Shared {
             self.registers.free.push(entry.previous);
         }
         context.float_status.flags |= entry.flags;
-        if context.supervisor.is_some() {
+        if !S::NARROW && context.supervisor.is_some() {
             let floats = entry.flags != 0 || entry.decoded.destination >= 32;
             context.note_mode(floats, continues.is_some());
         }

@@ -115,6 +115,11 @@ impl ChipConfig {
     /// Longest latency, and most cycles of a front end.
     pub const MAX_LATENCY: u64 = 63;
 
+    /// Whether each stage takes one instruction in a cycle.
+    pub(super) const fn is_narrow(&self) -> bool {
+        self.fetch_width == 1 && self.rename_width == 1 && self.issue_width == 1 && self.commit_width == 1
+    }
+
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         let refuse = |text: String| Err(ParameterError::Contradiction(text));
         for (name, width) in [

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::across::Across;
 use super::code::{Block, Decoded, Kind};
+use super::core::Setting;
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, ONE, Passage};
@@ -175,7 +176,7 @@ impl Fetch {
 /// its number modulo 64.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
-    pub(super) entries: Box<[Entry; RING]>,
+    pub(super) entries: [Entry; RING],
     pub(super) times: Box<[Times; RING]>,
     pub(super) head: u64,
     pub(super) renamed: u64,
@@ -259,7 +260,7 @@ impl Context {
             trap: None,
         };
         Self {
-            entries: Box::new([entry; RING]),
+            entries: [entry; RING],
             times: Box::new([Times::default(); RING]),
             head: 0,
             renamed: 0,
@@ -377,11 +378,10 @@ impl Context {
 
     /// Whether the context can fetch, apart from the time.
     #[inline]
-    pub(super) fn can_fetch(&self, config: &ChipConfig) -> bool {
-        !self.halted
-            && !self.fetch.stopped
-            && !self.fetch.pending
-            && self.fetch.translates.is_none()
+    pub(super) fn can_fetch<S: Setting>(&self, config: &ChipConfig) -> bool {
+        // Without a jump for each condition.
+        !(self.halted | self.fetch.stopped | self.fetch.pending)
+            && (S::NARROW || self.fetch.translates.is_none())
             && self.tail - self.renamed < config.fetch_queue as u64
     }
 

@@ -26,19 +26,33 @@ pub(super) trait Setting {
     /// Each context issues in program order: operands are looked at when an instruction is the next to
     /// be issued, and no list of waiting instructions is kept.
     const IN_ORDER: bool;
+    /// Cores have one context without supervisor mode, and each stage takes at most one instruction in a
+    /// cycle.
+    const NARROW: bool;
+
+    /// Instructions that a stage takes in a cycle, of which the configuration says `width`.
+    #[inline]
+    fn width(width: u32) -> u32 {
+        if Self::NARROW { 1 } else { width }
+    }
 }
 
 /// The setting with these types and constants.
-pub(super) struct Fixed<M, H, O, const SINGLE: bool, const IN_ORDER: bool>(PhantomData<(M, H, O)>);
+pub(super) struct Fixed<M, H, O, const SINGLE: bool, const IN_ORDER: bool, const NARROW: bool>(PhantomData<(M, H, O)>);
 
-impl<M: MemorySystem, H: CallHandler, O: ChipObserver, const SINGLE: bool, const IN_ORDER: bool> Setting
-    for Fixed<M, H, O, SINGLE, IN_ORDER>
+impl<M, H, O, const SINGLE: bool, const IN_ORDER: bool, const NARROW: bool> Setting
+    for Fixed<M, H, O, SINGLE, IN_ORDER, NARROW>
+where
+    M: MemorySystem,
+    H: CallHandler,
+    O: ChipObserver,
 {
     type Memory = M;
     type Host = H;
     type Observer = O;
     const SINGLE: bool = SINGLE;
     const IN_ORDER: bool = IN_ORDER;
+    const NARROW: bool = NARROW;
 }
 
 /// What a core uses in a cycle.
@@ -318,9 +332,21 @@ impl Core {
         }
     }
 
+    /// As [`step_inlined`](Self::step_inlined).
+    pub(super) fn step<S: Setting>(
+        &mut self,
+        now: u64,
+        completions: &[Completion],
+        environment: &mut Environment<'_, S>,
+    ) -> u64 {
+        self.step_inlined(now, completions, environment)
+    }
+
     /// Simulates cycle `now`, in which memory has completed these requests, of this core or others.
     /// Returns the next cycle in which the core can do something without an event of the memory.
-    pub(super) fn step<S: Setting>(
+    #[expect(clippy::inline_always, reason = "a call costs as much as a stage")]
+    #[inline(always)]
+    pub(super) fn step_inlined<S: Setting>(
         &mut self,
         now: u64,
         completions: &[Completion],
@@ -377,6 +403,7 @@ impl Core {
     }
 
     /// The next cycle in which something can happen without an event of the memory.
+    #[inline(never)]
     fn following<S: Setting>(&self, now: u64, config: &ChipConfig) -> u64 {
         let soon = now + 1;
         if self.shared.retry || self.shared.rename_more {
@@ -415,7 +442,7 @@ impl Core {
             if let Some((_, at, _)) = context.fetch.misfetch {
                 next = next.min(at.max(soon));
             }
-            if context.can_fetch(config) {
+            if context.can_fetch::<S>(config) {
                 next = next.min(context.fetch.from.max(soon));
             }
         }
@@ -460,33 +487,33 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) -> u32 {
         let config = environment.config;
-        let mut left = config.commit_width;
+        let mut left = S::width(config.commit_width);
         while left > 0 && self.commit_oldest(context, 0, now, environment) {
             left -= 1;
         }
         if self.any_ends::<S>(now) {
             self.write_back(context, 0, now, environment);
         }
-        let mut issued = 0;
-        while issued < config.issue_width
+        let (mut issued, width) = (0, S::width(config.issue_width));
+        while issued < width
             && let Some(number) = self.candidate::<S>(context, now)
         {
             self.execute::<S>(context, 0, number, now);
             issued += 1;
         }
-        if self.translation.is_some() {
+        if !S::NARROW && self.translation.is_some() {
             self.translate(std::slice::from_mut(context), now, environment);
         }
         self.access_alone(context, now, environment);
         if std::mem::take(&mut self.drops_blocks) {
             context.fetch.block = Fetch::NO_BLOCK;
         }
-        if issued < config.issue_width {
-            Core::account(std::slice::from_mut(context), config.issue_width - issued, now);
+        if issued < width {
+            Core::account(std::slice::from_mut(context), width - issued, now);
         }
         self.rename_alone(context, now, environment);
         if context.fetch.from <= now {
-            self.fetch_context(context, 0, config.fetch_width, now, environment);
+            self.fetch_context(context, 0, S::width(config.fetch_width), now, environment);
         }
         issued
     }
@@ -504,7 +531,11 @@ impl Shared {
 
     /// Whether what an instruction waits for may have happened.
     #[inline]
-    pub(super) fn may_continue<M: MemorySystem>(&self, memory: &M) -> bool {
+    pub(super) fn may_continue<S: Setting>(&self, memory: &S::Memory) -> bool {
+        if S::SINGLE {
+            return self.draining != 0 && memory.drained(self.number, 0)
+                || self.reserving != 0 && !memory.reserved(self.number, 0);
+        }
         let any = |mut contexts: u8, happened: &dyn Fn(u8) -> bool| {
             while contexts != 0 {
                 if happened(contexts.trailing_zeros() as u8) {

@@ -66,7 +66,7 @@ impl Core {
         let first = (now % count as u64) as usize;
         let mut any = false;
         for (index, context) in contexts.iter().enumerate() {
-            if context.can_fetch(config) && context.fetch.from <= now {
+            if context.can_fetch::<S>(config) && context.fetch.from <= now {
                 let turn = (if index >= first { index - first } else { index + count - first }) as u64;
                 let waiting = match config.fetch_policy {
                     FetchPolicy::Icount => context.tail - context.renamed + u64::from(context.queued.count_ones()),
@@ -101,7 +101,7 @@ impl Shared {
     ) {
         let config = environment.config;
         self.redirect_misfetched(context, 0, now, environment);
-        let mut left = config.rename_width;
+        let mut left = S::width(config.rename_width);
         while left > 0 && context.can_rename(config, now) {
             let full = self.full(context, config);
             if full != Full::Nothing {
@@ -212,7 +212,7 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) -> u32 {
         let mut accessed = false;
-        while left > 0 && context.can_fetch(environment.config) {
+        while left > 0 && context.can_fetch::<S>(environment.config) {
             let Context { fetch, entries, tail, .. } = &mut *context;
             let entry = &mut entries[Context::slot(*tail)];
             if let Some(decoded) = fetch.buffered(environment.config) {

@@ -168,7 +168,8 @@ impl Shared {
         let slot = Context::slot(number);
         let entry = &mut context.entries[slot];
         let end = now + u64::from(entry.decoded.latency);
-        if let Some(supervisor) = &context.supervisor
+        if !S::NARROW
+            && let Some(supervisor) = &context.supervisor
             && !supervisor.has_float()
             && (entry.decoded.destination >= 32 || entry.decoded.sources.iter().any(|&source| source >= 32))
         {
@@ -193,7 +194,9 @@ impl Shared {
                 context.mispredicted |= own;
                 self.schedule::<S>(index, (number, physical), now, end);
             }
-            Begun::Accesses if context.supervisor.is_some() => self.translate_access::<S>(context, index, number, now),
+            Begun::Accesses if !S::NARROW && context.supervisor.is_some() => {
+                self.translate_access::<S>(context, index, number, now);
+            }
             Begun::Accesses => self.addressed::<S>(context, index, number, now),
             Begun::WaitsForTurn => context.serial |= own,
         }

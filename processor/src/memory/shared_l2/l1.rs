@@ -72,6 +72,18 @@ impl L1 {
         }
     }
 
+    /// Whether an access is to one bank, which is free and is taken, and finds its line, which is the most
+    /// recently used of its set. If not, nothing changes.
+    #[inline]
+    pub(super) fn hits_at_once(&mut self, line: u64, address: u64, width: u64, cycle: u64) -> bool {
+        let (first, last) = self.banks(address, width);
+        let hits = self.ways[self.set(line)].line == line && first == last && self.taken[first] != cycle + 1;
+        if hits {
+            self.taken[first] = cycle + 1;
+        }
+        hits
+    }
+
     #[inline]
     fn banks(&self, address: u64, width: u64) -> (usize, usize) {
         let bank = |address: u64| (address >> self.bank_shift & self.bank_mask) as usize;
