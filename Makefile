@@ -47,7 +47,7 @@ test: ## every test, after the checks; a later call runs those whose files chang
 	PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	# Runs the Rust tests too (tests/test_rust.py); among these are the guards and the freshness of generated files.
 	PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
-	  MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
+	  MATCHBENCH_FORKED=1 MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
 	  PATH="$(CURDIR)/target/python/bin:$$PATH" $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
 
 check: python-checks rust-checks ## formatting, lints, types, guards, generated files

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import unchanged
+from tests import forked, unchanged
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -137,7 +137,7 @@ PROCESSOR = "processor seconds"
 def processor_seconds() -> float:
     """Give the processor time of this process, and of those that it started and that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(each.ru_utime + each.ru_stime for each in used) + forked.processor_seconds()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import matchbench as mb
+from tests import forked
 from tests.browser import launched
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ def matchbench(tmp_path: Path) -> Command:
     """Run the command in an empty directory and return its result."""
 
     def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        of_the_interpreter = any(name.startswith("PYTHON") for name in environment)
+        command = forked.command(as_a_user=of_the_interpreter)
         return subprocess.run(
-            [sys.executable, "-m", "matchbench", *map(str, words)],
+            [*command, *map(str, words)],
             cwd=tmp_path,
             env={**os.environ, **environment},
             capture_output=True,

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     ROOT / "README.md",
@@ -29,6 +31,8 @@ PAGES = [
 # Not run: the Makefile's targets, which run these tests, and commands outside of the repository.
 NOT_RUN = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
 TIME_LIMIT_S = 300
+# Their commands are started as a user starts them in any case (`tests/forked.py`).
+AS_A_USER = ("README.md", "cli.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,12 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
-def run(command: str, folder: Path) -> list[str]:
+def run(command: str, folder: Path, *, as_a_user: bool = True) -> list[str]:
     """Run a command in a shell and return its output lines."""
+    first = None if as_a_user else forked.folder()
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": ":".join(map(str, filter(None, (first, Path(sys.executable).parent, os.environ["PATH"])))),
         "COLUMNS": "200",
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -103,7 +108,8 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
     wrong = []
     # In reverse order, so that a rewritten output does not shift the lines of earlier ones.
     executed = [step for step in steps(lines) if not NOT_RUN.match(step.command)]
-    results = [(step, run(step.command, folder)) for step in executed]
+    as_a_user = page.name in AS_A_USER
+    results = [(step, run(step.command, folder, as_a_user=as_a_user)) for step in executed]
     for step, printed in reversed(results):
         if not agrees(step.expected, printed):
             wrong.append(f"{page.name}:{step.first_line}: $ {step.command}\n" + "\n".join(printed))

@@ -12,11 +12,11 @@ import importlib.util
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from examples_mpi import (
     HERE,
@@ -31,7 +31,6 @@ from examples_mpi import (
 from rank_files import count
 
 LIBRARY = HERE.parent.parent / "recorder" / "build" / "libmbrecord.so"
-MATCHBENCH = [sys.executable, "-m", "matchbench"]
 
 # What the trace of each program must hold, besides plain sends and receives.
 TRAITS = {
@@ -58,12 +57,12 @@ def words_of(variant: str) -> tuple[str, list[str]]:
 
 def record_words(mpi: Mpi, ranks: int, words: list[str], trace: Path) -> list[str]:
     """Return the command that records a program."""
-    return [*MATCHBENCH, "record", "-o", str(trace), "--", *mpi.launcher, str(ranks), *words]
+    return [*forked.command(), "record", "-o", str(trace), "--", *mpi.launcher, str(ranks), *words]
 
 
 def check(trace: Path) -> subprocess.CompletedProcess[str]:
     """Run the checker on a trace."""
-    return run_words([*MATCHBENCH, "trace", "check", str(trace)])
+    return run_words([*forked.command(), "trace", "check", str(trace)])
 
 
 @pytest.mark.parametrize("ranks", [7, 16])

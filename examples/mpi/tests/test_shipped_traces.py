@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests import forked
 
 from examples_mpi import HERE, PROGRAMS, Tally, environment
 from matchbench.archive import unpack
@@ -23,8 +24,7 @@ PACKED = sorted(TRACES.glob("*.tar.xz"))
 
 def matchbench(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    command = [sys.executable, "-m", "matchbench", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run([*forked.command(), *words], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("packed", PACKED, ids=lambda packed: packed.name.removesuffix(".tar.xz"))

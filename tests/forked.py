@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The command `matchbench`, forked from a process that has imported the package.
+
+Importing polars and its like takes longer than most commands under test. With MATCHBENCH_FORKED, as
+`make test` sets it, each process of pytest starts one server, which imports every module of the package and
+then forks for each command. The fork has the standard streams, directory, arguments, environment and signals
+of its client (`forked.c`), runs `matchbench.__main__.main` and ends as the interpreter does.
+Without the variable (pytest alone, and `make nightly`) a command is a process of its own. So it is for
+commands with other variables of the interpreter, and for pages that are to show what a user starts.
+
+Shared by forks: the seed of hashes, and modules that a command forgot to import.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import io
+import os
+import pkgutil
+import selectors
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SWITCH = "MATCHBENCH_FORKED"
+_CLIENT = Path(__file__).with_suffix(".c")
+_STREAMS = 3
+_NUMBER = struct.Struct("i")
+# Threads that a fork can do without: jemalloc starts its own again; in no test polars spills data to files.
+_SPARED = {"jemalloc_bg_thd", "polars-ooc-clea"}
+_REAL = (sys.executable, "-m", "matchbench")
+
+
+def command(*, as_a_user: bool = False) -> tuple[str, ...]:
+    """Return the words that start `matchbench`.
+
+    Parameters
+    ----------
+    as_a_user
+        A process of its own in any case.
+    """
+    return _REAL if as_a_user or SWITCH not in os.environ else (str(_server()[0]),)
+
+
+def folder() -> Path | None:
+    """Return a folder for PATH with the command `matchbench`; None for that of the environment."""
+    return None if SWITCH not in os.environ else _server()[0].parent
+
+
+def processor_seconds() -> float:
+    """Give the processor time of the server of this process and of its forks that have ended."""
+    if not _server.cache_info().currsize:
+        return 0.0
+    fields = Path(f"/proc/{_server()[1]}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+@cache
+def _server() -> tuple[Path, int]:
+    """Start the server and return its client and its process."""
+    kept = tempfile.TemporaryDirectory(prefix="matchbench-forked-")
+    place, client = Path(kept.name) / "socket", Path(kept.name) / "matchbench"
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f'-DSOCKET="{place}"']
+    subprocess.run([shutil.which("cc") or "cc", *options, "-o", client, _CLIENT], check=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        listening.listen(64)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.forked", str(listening.fileno())],
+            cwd=ROOT,
+            # Threads do not survive a fork.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[listening.fileno()],
+        )
+
+    def end() -> None:
+        process.terminate()
+        process.wait()
+        kept.cleanup()
+
+    atexit.register(end)
+    return client, process.pid
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client sends: descriptors of its streams, its directory, arguments and environment."""
+
+    streams: tuple[int, ...]
+    directory: bytes
+    words: list[str]
+    environment: dict[bytes, bytes]
+
+
+def _receive(client: socket.socket) -> Request:
+    head, streams, _, _ = socket.recv_fds(client, _NUMBER.size, _STREAMS)
+    (left,) = _NUMBER.unpack(head)
+    parts = []
+    while left:
+        part = client.recv(left)
+        if not part:
+            msg = "the client ended"
+            raise ConnectionError(msg)
+        parts.append(part)
+        left -= len(part)
+    directory, count, *words = b"".join(parts).split(b"\0")[:-1]
+    pairs = (word.partition(b"=") for word in words[int(count) :])
+    return Request(
+        streams=tuple(streams),
+        directory=directory,
+        words=[os.fsdecode(word) for word in words[: int(count)]],
+        environment={name: value for name, _, value in pairs},
+    )
+
+
+def _import_everything() -> None:
+    """Import the modules of the package, and with them what they use."""
+    package = importlib.import_module("matchbench")
+    for module in pkgutil.walk_packages(package.__path__, "matchbench."):
+        # The cluster's part needs packages that may be missing.
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(module.name)
+
+
+def _serve(listening: socket.socket) -> Request | None:
+    """Fork for each client; return the request in the fork, and nothing at the end of the server."""
+    clients: dict[int, tuple[socket.socket, int]] = {}
+    with selectors.DefaultSelector() as selector:
+        selector.register(listening, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is listening:
+                    client, _ = listening.accept()
+                    try:
+                        request = _receive(client)
+                    except ConnectionError:
+                        client.close()
+                        continue
+                    process = os.fork()
+                    if process == 0:
+                        for other, watched in clients.values():
+                            other.close()
+                            os.close(watched)
+                        client.close()
+                        listening.close()
+                        return request
+                    for stream in request.streams:
+                        os.close(stream)
+                    ended = os.pidfd_open(process)
+                    clients[process] = client, ended
+                    client.send(_NUMBER.pack(process))
+                    selector.register(ended, selectors.EVENT_READ, process)
+                    selector.register(client, selectors.EVENT_READ, process)
+                    continue
+                process = key.data
+                client, ended = clients[process]
+                if key.fileobj is client:
+                    # A client that is killed takes its command with it.
+                    selector.unregister(client)
+                    os.kill(process, signal.SIGKILL)
+                    continue
+                _, status = os.waitpid(process, 0)
+                selector.unregister(ended)
+                os.close(ended)
+                if client in {each.fileobj for each in selector.get_map().values()}:
+                    selector.unregister(client)
+                with suppress(OSError):
+                    client.send(_NUMBER.pack(status))
+                client.close()
+                del clients[process]
+
+
+def _become(request: Request) -> None:
+    """Take over what a process of its own would have been started with."""
+    for target, stream in enumerate(request.streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    os.chdir(request.directory)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    sys.argv = ["matchbench", *request.words]
+    sys.path[0] = os.fsdecode(request.directory)
+    sys.modules["__main__"] = importlib.import_module("matchbench.__main__")
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = _written(1, "strict")
+    sys.stderr = _written(2, "backslashreplace")
+
+
+def _written(descriptor: int, errors: str) -> io.TextIOWrapper:
+    """Open a standard stream as the interpreter does."""
+    raw = io.FileIO(descriptor, "w", closefd=False)
+    by_line = raw.isatty() or errors != "strict"
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=by_line)
+
+
+def _main() -> int:
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    _import_everything()
+    main = Path("/proc/self/comm").read_text().strip()
+    threads = [(each / "comm").read_text().strip() for each in Path("/proc/self/task").iterdir()]
+    threads.remove(main)
+    if others := set(threads) - _SPARED:
+        msg = f"tests/forked.py: a fork would lack these threads of the imports: {', '.join(sorted(others))}"
+        raise RuntimeError(msg)
+    gc.freeze()
+    request = _serve(listening)
+    if request is None:
+        return 0
+    _become(request)
+    from matchbench.__main__ import main as run
+
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(_main())
