@@ -69,28 +69,30 @@ def processor_seconds() -> float:
 @cache
 def _server() -> tuple[Path, int]:
     """Start the server and return its client and its process."""
-    kept = tempfile.TemporaryDirectory(prefix="matchbench-forked-")
-    place, client = Path(kept.name) / "socket", Path(kept.name) / "matchbench"
+    folder = Path(tempfile.mkdtemp(prefix="matchbench-forked-"))
+    place, client = folder / "socket", folder / "matchbench"
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f'-DSOCKET="{place}"']
     subprocess.run([shutil.which("cc") or "cc", *options, "-o", client, _CLIENT], check=True)
+    # It ends when this process does, however that ends: then the other end of the pipe is closed.
+    end, held = os.pipe()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(place))
         listening.listen(64)
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked", str(listening.fileno())],
+            [sys.executable, "-m", "tests.forked", str(listening.fileno()), str(end), str(folder)],
             cwd=ROOT,
             # Threads do not survive a fork.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
-            pass_fds=[listening.fileno()],
+            pass_fds=[listening.fileno(), end],
         )
+    os.close(end)
 
-    def end() -> None:
-        process.terminate()
+    def stop() -> None:
+        os.close(held)
         process.wait()
-        kept.cleanup()
 
-    atexit.register(end)
+    atexit.register(stop)
     return client, process.pid
 
 
@@ -134,13 +136,16 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
 
 
-def _serve(listening: socket.socket) -> Request | None:
-    """Fork for each client; return the request in the fork, and nothing at the end of the server."""
+def _serve(listening: socket.socket, end: int) -> Request | None:
+    """Fork for each client; return the request in the fork, and None when the other side of `end` is closed."""
     clients: dict[int, tuple[socket.socket, int]] = {}
     with selectors.DefaultSelector() as selector:
         selector.register(listening, selectors.EVENT_READ)
+        selector.register(end, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
+                if key.fileobj == end:
+                    return None
                 if key.fileobj is listening:
                     client, _ = listening.accept()
                     try:
@@ -155,6 +160,7 @@ def _serve(listening: socket.socket) -> Request | None:
                             os.close(watched)
                         client.close()
                         listening.close()
+                        os.close(end)
                         return request
                     for stream in request.streams:
                         os.close(stream)
@@ -215,8 +221,9 @@ def _main() -> int:
         msg = f"tests/forked.py: a fork would lack these threads of the imports: {', '.join(sorted(others))}"
         raise RuntimeError(msg)
     gc.freeze()
-    request = _serve(listening)
+    request = _serve(listening, int(sys.argv[2]))
     if request is None:
+        shutil.rmtree(sys.argv[3])
         return 0
     _become(request)
     from matchbench.__main__ import main as run
