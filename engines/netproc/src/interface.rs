@@ -11,56 +11,14 @@
 //! after the memory, and sees the stores and transfers of this cycle. Transfers follow one another on the memory bus.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use mb_core::{Op, Outcome};
 use mb_guest::receive::{self, FRAME_BYTES, RESULT_BYTES};
-use mb_netproc::contract::{DEVICE, DEVICE_BYTES, NO_CLASS, Register, error_text, record, slot};
+use mb_netproc::contract::{NO_CLASS, Register, error_text, record, slot};
 use mb_netproc::processor::DeviceStore;
+use mb_netproc::registers::Registers;
 use mb_processor::shared_l2::SharedL2;
-use mb_processor::system::{
-    Answer as MemoryAnswer, Completion, Device, DeviceAnswer, FetchAnswer, MemorySystem, Region, Request, Source,
-};
-
-/// A store to a register.
-#[derive(Clone, Copy, Debug)]
-struct Store {
-    cycle: u64,
-    hart: usize,
-    offset: u64,
-    value: u64,
-}
-
-/// The registers: they keep stores for the rest of the interface.
-#[derive(Clone, Debug)]
-pub struct Registers {
-    contexts: usize,
-    stores: Vec<Store>,
-}
-
-impl Registers {
-    /// The registers of a processor whose cores have this many contexts.
-    #[must_use]
-    pub const fn new(contexts: usize) -> Self {
-        Self { contexts, stores: Vec::new() }
-    }
-}
-
-impl Device for Registers {
-    fn range(&self) -> Range<u64> {
-        DEVICE..DEVICE + DEVICE_BYTES
-    }
-
-    fn read(&mut self, _: u64, _: usize, _: u8, address: u64, _: u8) -> DeviceAnswer {
-        panic!("firmware: a load from register {address:#x}; expected stores only")
-    }
-
-    fn write(&mut self, cycle: u64, core: usize, context: u8, address: u64, _: u8, value: u64) -> DeviceAnswer {
-        let hart = core * self.contexts + usize::from(context);
-        self.stores.push(Store { cycle, hart, offset: address - DEVICE, value });
-        DeviceAnswer::Value(0)
-    }
-}
+use mb_processor::system::{Answer as MemoryAnswer, Completion, FetchAnswer, MemorySystem, Region, Request, Source};
 
 /// Tags of DMA transfers: their completion means nothing to the interface, or that slots are read.
 const WRITE: u32 = 0;
@@ -134,8 +92,8 @@ impl Interface {
 
     /// Performs stores of the start, in cycle 0.
     pub fn replay(&mut self, stores: &[DeviceStore]) {
-        for &DeviceStore { hart, offset, value, .. } in stores {
-            self.store(Store { cycle: 0, hart: hart as usize, offset, value });
+        for store in stores {
+            self.store(&DeviceStore { cycle: 0, ..*store });
         }
         self.read_slots(0);
     }
@@ -230,7 +188,7 @@ impl Interface {
         self.buffers.extend((0..count).map(buffer));
     }
 
-    fn store(&mut self, store: Store) {
+    fn store(&mut self, store: &DeviceStore) {
         let value = store.value;
         match Register::at(store.offset) {
             Some(Register::Ring) => self.ring = value,
@@ -243,7 +201,7 @@ impl Interface {
         }
     }
 
-    fn complete(&mut self, store: Store) {
+    fn complete(&mut self, store: &DeviceStore) {
         /// `NP_CONSUME`
         const CONSUMED: u64 = 3;
         let address = store.value & !63;
@@ -261,7 +219,13 @@ impl Interface {
         let op = number.checked_sub(self.first).and_then(|place| self.outstanding.get_mut(place as usize)?.take());
         let op = op.expect("the firmware answers each packet once");
         let outcome = receive::outcome(&op, result);
-        self.answers.push_back(AnsweredOperation { number, op, hart: store.hart, outcome, cycle: store.cycle });
+        self.answers.push_back(AnsweredOperation {
+            number,
+            op,
+            hart: store.hart as usize,
+            outcome,
+            cycle: store.cycle,
+        });
         while let Some(None) = self.outstanding.front() {
             self.outstanding.pop_front();
             self.first += 1;
@@ -297,9 +261,12 @@ impl MemorySystem for Interface {
         for _ in 0..reads {
             self.slots_read();
         }
-        if !self.memory.device().stores.is_empty() {
-            for store in std::mem::take(&mut self.memory.device_mut().stores) {
-                self.store(store);
+        if !self.memory.device().is_idle() {
+            if let Some((hart, address)) = self.memory.device().load() {
+                panic!("firmware: hart {hart}: a load from register {address:#x}; expected stores only")
+            }
+            for store in self.memory.device_mut().take_stores() {
+                self.store(&store);
             }
             self.read_slots(cycle);
         }

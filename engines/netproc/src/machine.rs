@@ -11,13 +11,14 @@ use mb_kit::Answered;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, DEVICE, Idle, Register, SpineConfig};
 use mb_netproc::functional::HandlerRules;
 use mb_netproc::processor::{DeviceStore, Event};
+use mb_netproc::registers::Registers;
 use mb_netproc::{FunctionalHarts, Image, Processor, Tables};
 use mb_processor::chip::{CallHandler, Chip, ChipObserver, HartStatistics, Passage, Stop};
 use mb_processor::shared_l2::{SharedL2, SharedL2Statistics};
 use mb_processor::system::MemorySystem;
 use mb_processor::{InstructionClass, Syscall, SyscallResult};
 
-use crate::interface::{Interface, Registers};
+use crate::interface::Interface;
 use crate::parameters::Parameters;
 
 /// Bytes of a buffer: no frame is longer than 110.

@@ -13,6 +13,7 @@
 //! | [`scheduling`] | which threads fetch first |
 //! | [`processor`] | what the machine needs of a processor: [`Processor`] |
 //! | [`functional`] | harts without timing |
+//! | [`registers`] | the controller as a device of the memory system |
 //! | [`timed`] | the chip cycle by cycle |
 //! | [`parameters`], [`presets`] | what all of it is built from, with sources |
 //! | [`machine`] | program, tables, controller and processor: [`run`] |
@@ -30,6 +31,7 @@ pub mod parameters;
 pub mod presets;
 pub mod processor;
 pub mod protection;
+pub mod registers;
 pub mod report;
 pub mod run_error;
 pub mod schedule;

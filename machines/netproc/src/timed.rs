@@ -3,58 +3,22 @@
 //!
 //! The chip pauses at the end of a cycle in which a store reaches the controller or a transfer completes.
 
-use std::ops::Range;
-
 use mb_core::ParameterError;
 use mb_processor::chip::{CallHandler, Cause, Chip, ChipConfig, ChipFault, ChipObserver, HartStatistics, Stop};
 use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
-use mb_processor::system::{
-    Answer, Completion, Device, DeviceAnswer, FetchAnswer, MemorySystem, Region, Request, Source,
-};
+use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, Region, Request, Source};
 use mb_processor::{Service, Syscall, SyscallResult};
 
-use crate::contract::{DEVICE, DEVICE_BYTES, HartStatus};
+use crate::contract::HartStatus;
 use crate::processor::{
     Bytes, Count, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
 };
+use crate::registers::Registers;
 use crate::start::Started;
 use crate::watch::Watch;
 
 /// The tag of a completion that pauses the chip, as something has reached the controller.
 const REACHED: u32 = u32::MAX;
-
-/// The registers of the controller: stores that were not served yet.
-#[derive(Clone, Debug, Default)]
-struct Registers {
-    contexts: usize,
-    stores: Vec<DeviceStore>,
-    /// A load, which the registers do not have: hart and address.
-    load: Option<(u32, u64)>,
-}
-
-impl Registers {
-    const fn hart(&self, core: usize, context: u8) -> u32 {
-        (core * self.contexts) as u32 + context as u32
-    }
-}
-
-impl Device for Registers {
-    fn range(&self) -> Range<u64> {
-        DEVICE..DEVICE + DEVICE_BYTES
-    }
-
-    fn read(&mut self, _: u64, core: usize, context: u8, address: u64, _: u8) -> DeviceAnswer {
-        self.load.get_or_insert((self.hart(core, context), address));
-        // The hart stays at the load.
-        DeviceAnswer::Wait
-    }
-
-    fn write(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8, value: u64) -> DeviceAnswer {
-        let hart = self.hart(core, context);
-        self.stores.push(DeviceStore { cycle, hart, pc: 0, offset: address - DEVICE, width, value });
-        DeviceAnswer::Value(0)
-    }
-}
 
 /// Caches and memory. A cycle in which something reaches the controller ends with a completion.
 #[derive(Debug)]
@@ -81,8 +45,7 @@ impl MemorySystem for Board {
     #[inline]
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
         self.memory.advance(cycle, completed);
-        let registers = self.memory.device();
-        if !registers.stores.is_empty() || registers.load.is_some() {
+        if !self.memory.device().is_idle() {
             let source = Source::Dma;
             completed.push(Completion { source, core: 0, context: 0, tag: REACHED, at: cycle, value: 0 });
         }
@@ -175,7 +138,7 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
         started: Started,
         observer: &'a mut O,
     ) -> Result<Self, ParameterError> {
-        let registers = Registers { contexts: chip.contexts, ..Registers::default() };
+        let registers = Registers::new(chip.contexts);
         let mut cores = Chip::new(chip, 0)?;
         let (harts, found) = (chip.harts(), started.harts.count());
         if harts != found {
@@ -221,7 +184,7 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
 
     /// What harts must not do, found since the last run.
     fn broken_rule(&self) -> Option<Stopped> {
-        let load = self.board.memory.device().load.map(|(hart, address)| {
+        let load = self.board.memory.device().load().map(|(hart, address)| {
             let pc = self.chip.pc(hart as usize);
             Stopped { hart, error: HartError::DeviceLoad { pc, address } }
         });
@@ -245,7 +208,7 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
         while events.is_empty() && self.chip.now() <= until {
             let end = until.saturating_add(1);
             let stop = self.chip.run_observed(end, &mut self.board, &mut self.calls, &mut self.watch);
-            for store in std::mem::take(&mut self.board.memory.device_mut().stores) {
+            for store in self.board.memory.device_mut().take_stores() {
                 let pc = self.watch.arrived(store.hart).expect("a store commits before it reaches the controller");
                 events.push(Event::Store(DeviceStore { pc, ..store }));
             }
