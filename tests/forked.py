@@ -137,7 +137,7 @@ def _import_everything() -> None:
 
 
 def _serve(listening: socket.socket, end: int) -> Request | None:
-    """Fork for each client; return the request in the fork, and None when the other side of `end` is closed."""
+    """Fork for each client; return the request in the fork, None when the other side of `end` is closed."""
     clients: dict[int, tuple[socket.socket, int]] = {}
     with selectors.DefaultSelector() as selector:
         selector.register(listening, selectors.EVENT_READ)

@@ -36,10 +36,24 @@ LONG = pytest.mark.skipif(
 )
 
 
+# The figures of a paper.
+FIGURES = {
+    "tanabe2013": ["tanabe2013-figure4", "tanabe2013-figure5", "tanabe2013-figure6"],
+    "xiong2018": ["xiong2018-figure4", "xiong2018-figure5", "all-engines"],
+    "gu2011": [f"gu2011-figure10-{panel}" for panel in ("time", "l1", "private", "global")],
+}
+
+
 @cache
 def reproduced(key: str) -> Reproduction:
-    """Reproduce a paper once for all tests."""
-    return reproduce(key)
+    """Reproduce a paper once for all tests, with what only figures show if that takes seconds."""
+    return reproduce(key, jobs=2 if key in FIGURES else None)
+
+
+@pytest.fixture
+def measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give commands that run in this process what the tests share."""
+    monkeypatch.setattr(MODULE, "reproduce", lambda key, **_: reproduced(key))
 
 
 @pytest.fixture(scope="module")
@@ -169,27 +183,21 @@ def test_tables_and_figures_are_written(hemmert2007: Reproduction, tmp_path: Pat
     assert verdicts.count('<tr data-engine="">') == hemmert2007.claims.height
 
 
-@pytest.mark.parametrize(
-    ("paper", "figures"),
-    [
-        ("tanabe2013", ["tanabe2013-figure4", "tanabe2013-figure5", "tanabe2013-figure6"]),
-        ("xiong2018", ["xiong2018-figure4", "xiong2018-figure5", "all-engines"]),
-    ],
-)
-def test_figures_of_a_study_of_benchmarks_are_drawn(paper: str, figures: list[str], tmp_path: Path) -> None:
-    found = reproduce(paper, jobs=2)
+@pytest.mark.parametrize("key", ["tanabe2013", "xiong2018"])
+def test_figures_of_a_study_of_benchmarks_are_drawn(key: str, tmp_path: Path) -> None:
+    found = reproduced(key)
     found.write(tmp_path / "out", figures=True)
-    assert sorted(path.stem for path in (tmp_path / "out" / "plots").glob("*.png")) == sorted(figures)
+    assert sorted(path.stem for path in (tmp_path / "out" / "plots").glob("*.png")) == sorted(FIGURES[key])
     assert found.curves["time_ns"].min() != 0
     assert set(found.data_points["design"]) <= set(found.curves.filter("counts")["design"])
 
 
+@pytest.mark.usefixtures("measured_once")
 def test_contradictions_of_several_papers_are_printed_and_written(
-    matchbench: Command, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    ran = matchbench("reproduce", "tanabe2013", "xiong2018", "-o", tmp_path / "papers")
-    assert ran.returncode == 0
-    printed = ran.stdout
+    assert main(["reproduce", "tanabe2013", "xiong2018", "-o", str(tmp_path / "papers")]) == 0
+    printed = capsys.readouterr().out
     numbers = []
     for paper in ("tanabe2013", "xiong2018"):
         table = pl.read_csv(tmp_path / "papers" / paper / "contradictions.csv")
@@ -301,13 +309,15 @@ def test_a_choice_without_claims_is_refused_before_anything_is_measured(
     )
 
 
+@pytest.mark.usefixtures("measured_once")
 def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "claims.json").write_text("[]")
     done = matchbench("reproduce", "hemmert2007", "--system", "hw", "-o", "out")
     assert done.returncode == BAD_INPUT
     assert done.stderr == "matchbench: out: holds earlier output; choose another directory or give --force\n"
-    assert matchbench("reproduce", "hemmert2007", "--system", "hw", "-o", "out", "--force").returncode == 0
+    words = ["reproduce", "hemmert2007", "--system", "hw", "-o", str(tmp_path / "out"), "--force"]
+    assert main(words) == 0
     # Of several papers all places are looked at before the first is measured.
     (tmp_path / "out").rename(tmp_path / "gu2011")
     done = matchbench("reproduce", "hemmert2007", "gu2011", "-o", ".")
@@ -319,7 +329,7 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
 
 
 def test_every_result_of_gu2011_has_a_verdict_or_names_the_run_that_is_missing(tmp_path: Path) -> None:
-    found = reproduce("gu2011", jobs=1)
+    found = reproduced("gu2011")
     assert found.explained
     results = found.claims.filter(kind="result")
     assert results.height == 28
@@ -327,9 +337,9 @@ def test_every_result_of_gu2011_has_a_verdict_or_names_the_run_that_is_missing(t
     assert missing["reason"].str.contains(r"^not run: .*studies/gu2011_figures/measure\.py").all()
     assert sorted(found.contradictions["number"]) == [21, 22, 23]
     found.write(tmp_path / "out", figures=True)
-    for panel in ("time", "l1", "private", "global"):
-        assert (tmp_path / "out" / "plots" / f"gu2011-figure10-{panel}.png").stat().st_size > 10_000
-        series = found.charts.filter(chart=f"gu2011-figure10-{panel}")["series"].unique(maintain_order=True)
+    for panel in FIGURES["gu2011"]:
+        assert (tmp_path / "out" / "plots" / f"{panel}.png").stat().st_size > 10_000
+        series = found.charts.filter(chart=panel)["series"].unique(maintain_order=True)
         assert series.to_list()[:3] == ["BASEMOPED", "OPTCOPY", "OPTCACHE"]
 
 
