@@ -42,6 +42,8 @@ FAULTS = [
     *((kernel, "left_out", number) for kernel, number in (("mg", 2), ("ft", 6), ("bt", 2))),
     # The last of ten iterations; the others leave no trace in the buffers.
     *((f"imb {pattern}", PATTERNS[pattern], 10) for pattern in ("XC", "RD", "AA")),
+    # The last of three iterations with two messages each.
+    ("rate 64 2 3", "dropped", 5),
 ]
 
 
@@ -201,3 +203,10 @@ def test_a_kernel_sends_what_the_original_sends(
         dict(calls.value_counts().iter_rows()),
     )
     assert found == ORIGINAL[kernel]
+
+
+@pytest.mark.parametrize("words", ["", "5000 3 2", "1 64 1"])
+def test_windows_of_messages_are_right(built: Path, words: str) -> None:
+    done = run(built, 4, f"rate {words}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("RATE ranks=4 verified residual=0.000e+00 ")
