@@ -103,9 +103,11 @@ static void finish(struct mb_request *request, uint32_t state)
     mb_port_acquire();
     if ((state & MOPED_STATE_BITS) == MOPED_BAD_BUFFER) bad_buffer(request);
     if (request->kind == MB_RECEIVE) {
-        const uint32_t bytes = mb_port_poll(request->descriptor, MOPED_BYTES);
-        mb_matched(request, (int)mb_port_poll(request->descriptor, MOPED_SOURCE),
-                   (int)mb_port_poll(request->descriptor, MOPED_TAGGED), bytes);
+        // A poll takes two accesses of the device: what the receive names is not asked for.
+        const int is_any_source = request->peer == MPI_ANY_SOURCE, is_any_tag = request->tag == MPI_ANY_TAG;
+        const int source = is_any_source ? (int)mb_port_poll(request->descriptor, MOPED_SOURCE) : request->peer;
+        const int tag = is_any_tag ? (int)mb_port_poll(request->descriptor, MOPED_TAGGED) : request->tag;
+        mb_matched(request, source, tag, mb_port_poll(request->descriptor, MOPED_BYTES));
         mb_port_poll(request->descriptor, MOPED_STATE);
         if (request->packed != NULL)
             mb_unpack(request->type, request->count, request->buffer, 0, request->packed, request->limit);

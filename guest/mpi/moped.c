@@ -2,6 +2,7 @@
 // Transport moped: the device matches and moves messages; the software scheme serves in back-off.
 
 #include "device.h"
+#include "ring.h"
 
 static size_t eager_limit, patience;
 
@@ -53,6 +54,8 @@ static void forget(int context, int source, int tag)
 static void start(void)
 {
     mb_shm_start();
+    // Most of the time there are none.
+    mb_ring_announce();
     mb_backoff_start();
     mb_shm_withdrawn = forget;
     eager_limit = mb_option_number("MB_MPI_EAGER", 16384, 0, (size_t)1 << 30);

@@ -92,8 +92,8 @@ static int begin(const char *call, void *buffer, int count, MPI_Datatype type, M
     if (count < 0) return mb_fail(c, call, MPI_ERR_COUNT, "count %d; expected at least 0", count);
     struct mb_type *t = mb_get(type, MB_TYPE);
     if (t == NULL) return mb_fail(c, call, MPI_ERR_TYPE, "handle 0x%x; expected a datatype", (unsigned)type);
-    struct mb_request *request =
-        mb_new_receive(buffer, (size_t)count, t, m != NULL ? m->status.MPI_SOURCE : MPI_PROC_NULL, 0, c, 0);
+    const int source = m != NULL ? m->status.MPI_SOURCE : MPI_PROC_NULL, tag = m != NULL ? m->status.MPI_TAG : 0;
+    struct mb_request *request = mb_new_receive(buffer, (size_t)count, t, source, tag, c, 0);
     if (m == NULL) {
         mb_start(request);
     } else {

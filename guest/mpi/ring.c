@@ -5,6 +5,10 @@ struct mb_shared *mb_shared;
 static struct mb_slot *rings;
 // Position in each queue, of the packets that this process writes and reads.
 static unsigned char *written, *handled;
+// Packets sent to each process, if they are announced, and those that this process has handled.
+static struct mb_shared_line *announced;
+static uint32_t handled_packets;
+static int is_announced;
 
 static struct mb_slot *slot(int from, int to, unsigned position)
 {
@@ -33,10 +37,12 @@ static void touch(void)
 
 void mb_ring_start(void)
 {
-    const size_t head = (sizeof *mb_shared + 4095) / 4096 * 4096, pairs = (size_t)mb.size * (size_t)mb.size;
+    const size_t lines = sizeof *mb_shared + (size_t)mb.size * sizeof *announced;
+    const size_t head = (lines + 4095) / 4096 * 4096, pairs = (size_t)mb.size * (size_t)mb.size;
     unsigned char *segment = mb_platform_shared(head + pairs * MB_RING_PACKETS * sizeof(struct mb_slot));
     if (segment == NULL) mb_panic("no shared memory for %d processes", mb.size);
     mb_shared = (struct mb_shared *)segment;
+    announced = (struct mb_shared_line *)(segment + sizeof *mb_shared);
     rings = (struct mb_slot *)(segment + head);
     written = mb_allocate_zeroed((size_t)mb.size);
     handled = mb_allocate_zeroed((size_t)mb.size);
@@ -53,6 +59,7 @@ void mb_ring_publish(int to)
 {
     atomic_store_explicit(&slot(mb.rank, to, written[to])->is_full, 1, memory_order_release);
     written[to] = (unsigned char)((written[to] + 1) % MB_RING_PACKETS);
+    if (is_announced) atomic_fetch_add_explicit(&announced[to].value, 1, memory_order_release);
 }
 
 struct mb_slot *mb_ring_oldest(int from)
@@ -65,4 +72,16 @@ void mb_ring_release(int from)
 {
     atomic_store_explicit(&slot(from, mb.rank, handled[from])->is_full, 0, memory_order_release);
     handled[from] = (unsigned char)((handled[from] + 1) % MB_RING_PACKETS);
+    handled_packets++;
+}
+
+void mb_ring_announce(void)
+{
+    is_announced = 1;
+}
+
+int mb_ring_may_have(void)
+{
+    // A packet can be handled before it is announced: then they are unequal for a moment.
+    return !is_announced || atomic_load_explicit(&announced[mb.rank].value, memory_order_acquire) != handled_packets;
 }

@@ -45,4 +45,10 @@ void mb_ring_publish(int to);
 struct mb_slot *mb_ring_oldest(int from);
 void mb_ring_release(int from);
 
+// Each packet is announced in one place of its receiver, so that a receiver without packets looks at no queue. Every
+// process of a program calls it at its start, or none does.
+void mb_ring_announce(void);
+// Whether a packet may have arrived; 1 if packets are not announced.
+int mb_ring_may_have(void);
+
 #endif

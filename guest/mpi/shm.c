@@ -325,6 +325,7 @@ static void handle(int from, const struct mb_slot *slot)
 int mb_shm_progress(void)
 {
     int any = put_waiting();
+    if (!mb_ring_may_have()) return any;
     for (int from = 0; from < mb.size; from++) {
         struct mb_slot *slot;
         while ((slot = mb_ring_oldest(from)) != NULL) {

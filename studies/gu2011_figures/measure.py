@@ -173,7 +173,7 @@ def overlap() -> list[Run]:
 
 
 def numbers_of_cores() -> list[Run]:
-    """Return exchanges of 16 KB in all pairs at once, on chips of 4 to 64 cores."""
+    """Return exchanges of 16 KB in all pairs at once; studies/chip_cores has more cores."""
     return [
         Run(
             study="cores",
@@ -183,7 +183,7 @@ def numbers_of_cores() -> list[Run]:
             ranks=n,
             cores=n,
         )
-        for n in (4, 16, 32, 64)
+        for n in (4, 16)
         for transport in DESIGNS[:3]
     ]
 
@@ -257,8 +257,8 @@ def compiler() -> str:
 def words(run: Run, program: Path, counts: Path) -> list[str]:
     """Return the arguments of `matchbench` for a run."""
     environment = [f"MB_MPI_EAGER={run.eager}", *run.environment.split()]
-    # overlap maps the buffers that it uses in its first iterations; those of all pairs of 32 ranks take long.
-    if run.transport == "shm" and run.program != "overlap":
+    # overlap maps the buffers that it uses in its first iterations.
+    if run.transport == "shm" and run.program != "overlap" and "MB_MPI_TOUCH" not in run.environment:
         environment.append("MB_MPI_TOUCH=1")
     return [
         *("chip", "run", "--quiet", "--mode", "markers", "--json", str(counts), "--force"),
@@ -315,7 +315,7 @@ def key(row: dict[str, str]) -> tuple[str, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def read(table: Path = TABLE) -> dict[tuple[str, ...], dict[str, str]]:
+def read(table: Path) -> dict[tuple[str, ...], dict[str, str]]:
     """Return the rows by their keys."""
     if not table.exists():
         return {}
@@ -323,17 +323,17 @@ def read(table: Path = TABLE) -> dict[tuple[str, ...], dict[str, str]]:
         return {key(row): row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
 
 
-def write(rows: dict[tuple[str, ...], dict[str, str]]) -> None:
-    """Write the table whole, in the order of the plan; rows of runs that are not in it are dropped."""
-    order = {tuple(map(str, astuple(run))): place for place, run in enumerate(plan())}
+def write(rows: dict[tuple[str, ...], dict[str, str]], runs: list[Run], table: Path) -> None:
+    """Write the table whole, in the order of all runs; rows of others are dropped."""
+    order = {tuple(map(str, astuple(run))): place for place, run in enumerate(runs)}
     kept = sorted((row for row in rows.values() if key(row) in order), key=lambda row: order[key(row)])
-    partial = TABLE.with_suffix(".partial")
+    partial = table.with_suffix(".partial")
     with partial.open("w", encoding="utf-8", newline="") as file:
-        file.write("# Written by measure.py; README.md says what the columns are.\n")
+        file.write(f"# Written by {Path(sys.argv[0]).name}; README.md says what the columns are.\n")
         writer = csv.DictWriter(file, kept[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept)
-    partial.replace(TABLE)
+    partial.replace(table)
 
 
 def check(runs: list[Run], programs: Path, table: Path) -> int:
@@ -356,9 +356,11 @@ def check(runs: list[Run], programs: Path, table: Path) -> int:
     return status
 
 
-def make_runs(runs: list[Run], programs: Path, minutes: float, *, again: bool) -> None:
-    """Make the runs that are missing."""
-    rows = read()
+def make_runs(
+    runs: list[Run], programs: Path, minutes: float, *, again: bool, every: list[Run], table: Path
+) -> None:
+    """Make the runs that are missing; `every` run has a place in the table."""
+    rows = read(table)
     hashes = {path.name: program_hash(path) for path in programs.iterdir()}
     begun = time.monotonic()
     for run in runs:
@@ -371,16 +373,14 @@ def make_runs(runs: list[Run], programs: Path, minutes: float, *, again: bool) -
         start = time.monotonic()
         row = execute(run, programs / run.program)
         # Another call may have added rows.
-        rows = read() | {key(row): row}
-        write(rows)
+        rows = read(table) | {key(row): row}
+        write(rows, every, table)
         print(f"{time.monotonic() - start:8.1f} s", *astuple(run), f"{row['cycles']} cycles", flush=True)
 
 
-def main() -> int:
-    """Do what the words of the command say; return the status."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(every: list[Run], own: Path, about: str | None) -> int:
+    """Do what the words of the command say, with these runs and the table `own`; return the status."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the plan and what is missing")
     parser.add_argument("--only", help="studies, separated by commas")
     parser.add_argument("--match", default="", help="only runs whose line in the list contains this text")
@@ -388,13 +388,13 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="repeat runs whose rows there are")
     parser.add_argument("--check", action="store_true", help="repeat runs and compare them with their rows")
     parser.add_argument("--build", type=Path, default=ROOT / "out" / "gu2011", help="folder of the programs")
-    parser.add_argument("--table", type=Path, default=TABLE, help="the table that --check compares with")
+    parser.add_argument("--table", type=Path, default=own, help="the table that --check compares with")
     options = parser.parse_args()
     studies = options.only.split(",") if options.only else None
-    runs = [run for run in plan() if studies is None or run.study in studies]
+    runs = [run for run in every if studies is None or run.study in studies]
     runs = [run for run in runs if options.match in " ".join(map(str, astuple(run)))]
     if options.list:
-        rows = read()
+        rows = read(own)
         for run in runs:
             print("done   " if tuple(map(str, astuple(run))) in rows else "missing", *astuple(run))
         return 0
@@ -404,9 +404,9 @@ def main() -> int:
     build(folder, {run.program for run in runs})
     if options.check:
         return check(runs, folder / "programs", options.table)
-    make_runs(runs, folder / "programs", options.minutes, again=options.again)
+    make_runs(runs, folder / "programs", options.minutes, again=options.again, every=every, table=own)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(plan(), TABLE, __doc__))

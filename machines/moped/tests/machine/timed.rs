@@ -104,6 +104,43 @@ fn accesses_across_pages_are_those_of_the_emulator() {
     assert_eq!(outputs.len(), 1, "{outputs:?}");
 }
 
+/// Ranks r and r + n/2 exchange messages, eight times of them with time.
+const HALVES: &str = "#include <mpi.h>\n\
+    extern void mb_mark(int);\n\
+    int main(int argc, char **argv)\n\
+    { int rank, size, in = -1, wrong = 0; MPI_Init(&argc, &argv);\n\
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
+    const int other = (rank + size / 2) % size;\n\
+    for (int i = 0; i < 12; i++) {\n\
+    if (i == 4) { MPI_Barrier(MPI_COMM_WORLD); mb_mark(2); }\n\
+    int out = 100 * rank + i;\n\
+    MPI_Sendrecv(&out, 1, MPI_INT, other, i, &in, 1, MPI_INT, other, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+    wrong += in != 100 * other + i; }\n\
+    mb_mark(0); MPI_Finalize(); return wrong; }\n";
+
+/// The MOPED of the receiver's node matches its messages, and a rank without packets of software looks at no queue: the
+/// 63 queues of a rank have a page each, more than its TLB has room for beside others.
+#[test]
+fn sixty_four_cores_exchange_messages_with_time() {
+    let mark = "programs/mark_chip.c";
+    let Some(file) = compile("halves", &[&written("halves", HALVES), mark]) else { return };
+    let parameters = timed(64, CoreKind::InOrder, "optcopy", Mode::Markers);
+    let parameters = MachineParameters { memory: 256 << 20, quantum: 64, patience: 20_000_000, ..parameters };
+    let environment = [TRANSPORTS[1]];
+    let (end, mut machine) = run(&parameters, &[program(&file, 64, &["halves"], &environment)]);
+    assert_eq!(end, End::Exited(0), "{}", output(&machine));
+    is_sound(&mut machine, "64 cores");
+    for node in 0..64 {
+        let matched = machine.device(node).matched;
+        assert!(matched >= 12, "node {node}: {matched}");
+    }
+    let regions = machine.regions();
+    let [region] = &regions[..] else { panic!("{} regions", regions.len()) };
+    let count = |name: &str| region.counts().find(|(found, _)| *found == name).map_or(0, |(_, count)| count);
+    assert!(count("messages") >= 8 * 64 - 64, "{}", count("messages"));
+    assert!(count("tlb_walks") < 64 * 100, "{} walks", count("tlb_walks"));
+}
+
 #[test]
 fn two_runs_are_equal() {
     let once = || {

@@ -74,7 +74,7 @@ fn verdicts_change_when_the_table_or_a_structure_is_broken() {
     let slow = scaled("base", &["cycles"], 20.0);
     let memory = scaled("base", &["device_global", "l2_global"], 0.001);
     assert_eq!(finding(&MODEL, "gu2011.basemoped.global_up").0, Verdict::Holds);
-    let third = scaled("optcache", &["cycles"], 3.0);
+    let third = scaled("optcopy", &["cycles"], 3.0);
     let mut few = MODEL.clone();
     few.device.descriptors = 8;
     let mut small = MODEL.clone();
@@ -84,7 +84,7 @@ fn verdicts_change_when_the_table_or_a_structure_is_broken() {
     for (broken, id) in [
         (&slow, "gu2011.basemoped.exec_imb"),
         (&memory, "gu2011.basemoped.global_up"),
-        (&third, "gu2011.optcache.little_gain"),
+        (&third, "gu2011.optcopy.exec_le_base"),
         (&few, "gu2011.hw.total_bytes"),
         (&small, "gu2011.opt.dirty_state"),
         (&large, "gu2011.base.evicted"),
@@ -102,13 +102,16 @@ fn what_is_predicted_and_holds() {
         predicted.map(|finding| finding.claim.id.as_str()).collect::<Vec<_>>(),
         [
             "gu2011.basemoped.exec_imb",
+            "gu2011.basemoped.exec_npb",
             "gu2011.optcopy.exec_imb",
+            "gu2011.optcopy.exec_npb",
+            "gu2011.abs.global_npb",
             "gu2011.abs.global_imb",
+            "gu2011.basemoped.l1_npb",
             "gu2011.basemoped.l2p_npb",
             "gu2011.basemoped.global_up",
             "gu2011.optcopy.l2_shift",
             "gu2011.optcopy.exec_le_base",
-            "gu2011.optcache.little_gain",
             "gu2011.optcache.global_to_local_pp_xc",
         ]
     );
