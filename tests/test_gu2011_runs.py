@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The table of runs behind `matchbench reproduce gu2011`: its cheapest runs give its rows again."""
+"""The tables of runs in studies/gu2011_figures and studies/chip_cores: the cheapest give their rows again."""
 
 import csv
 import shutil
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-STUDY = Path(__file__).resolve().parent.parent / "studies" / "gu2011_figures"
+STUDIES = Path(__file__).resolve().parent.parent / "studies"
+STUDY = STUDIES / "gu2011_figures"
 COMPILER = "riscv64-linux-gnu-gcc"
 
 
@@ -21,13 +22,19 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-def measure(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(STUDY / "measure.py"), *words]
+def measure(*words: str, script: Path = STUDY / "measure.py") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(script), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_cheapest_runs_have_the_counts_of_the_table(copy: Path) -> None:
     done = measure("--check", "--only", "small", "--build", str(copy))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_runs_on_four_cores_have_the_counts_of_the_table_of_cores(copy: Path) -> None:
+    script = STUDIES / "chip_cores" / "cores.py"
+    done = measure("--check", "--match", "rate 64 8 10 4 4", "--build", str(copy), script=script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
