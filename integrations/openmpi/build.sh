@@ -99,4 +99,5 @@ component long "-DCUSTOM_MATCH_SHORT=1"
 component fault "-DPML_OB1_MBMATCH_FAULT -DCUSTOM_MATCH_SHORT=1"
 for each in plain mbmatch long fault; do wrapped $each; done
 echo "$version" >"$output/version"
+ln -sfn "$tree/source" "$output/source"
 echo "build.sh: Open MPI $version: $output/{plain,mbmatch,long,fault}/bin/{mpicc,mpirun}"

@@ -7,8 +7,12 @@
 #   1. the library with the planted fault fails `matchbench mpi conform` by order of matching;
 #   2. the library on mbmatch passes it on 2, 3 and 4 ranks, over shared memory and over TCP, threads included; over
 #      shared memory the one too whose queues of two entries are in the matcher;
-#   3. the example programs that need no Fortran pass;
+#   3. the example programs that need no Fortran pass, and Open MPI's own programs for MPI in C, these also with queues
+#      of two entries in the matcher (its counters, which spc_example and spc_test read, are not built);
 #   4. the times by depth beside the unmodified library are written and shown.
+#
+# The same command continues an interrupted run: what has passed with the same libraries, PROGRAMS, BUDGET and SEED is
+# not repeated. Remove RESULTS to repeat all.
 #
 # Environment: PROGRAMS, test programs of each run of conform (default 10000); BUDGET, its time limit (default 10m);
 # SEED; MATCHBENCH, the command (default that of this repository).
@@ -26,6 +30,11 @@ known=(--without null --without truncation --without partitioned)
 declare -A transports=([sm]="--mca btl self,sm" [tcp]="--mca btl self,tcp --mca btl_tcp_if_include lo")
 mkdir -p "$results"
 failed=0
+libraries=$(cat "$build"/{mbmatch,long,fault}/lib/mca_pml_ob1.so | sha256sum)
+
+# passed NAME: whether a check has passed already; pass NAME: it has now.
+passed() { [ "$(cat "$results/$1.passed" 2>/dev/null)" = "$PROGRAMS $BUDGET $SEED $libraries" ]; }
+pass() { echo "$PROGRAMS $BUDGET $SEED $libraries" >"$results/$1.passed"; }
 
 conform() { # conform KIND RANKS TRANSPORT PROGRAMS: its exit status
   # shellcheck disable=SC2086
@@ -45,9 +54,12 @@ fi
 for each in "mbmatch sm" "long sm" "mbmatch tcp"; do
   read -r kind transport <<<"$each"
   for ranks in 2 3 4; do
-    report=$results/conform-$kind-$transport-$ranks.txt
-    if conform $kind $ranks $transport "$PROGRAMS"; then
-      echo "conform, $kind, $ranks ranks, $transport: $(grep -m 1 '^programs' "$report")"
+    name=conform-$kind-$transport-$ranks report=$results/conform-$kind-$transport-$ranks.txt
+    if passed $name; then
+      echo "conform, $kind, $ranks ranks, $transport: $(grep -m 1 '^programs' "$report"), before"
+    elif conform $kind $ranks $transport "$PROGRAMS"; then
+      echo "conform, $kind, $ranks ranks, $transport: $(grep -m 1 '^programs' "$report"), $(grep -m 1 '^threads' "$report")"
+      pass $name
     else
       echo "check.sh: conform of $kind fails on $ranks ranks, $transport: see $report" >&2
       failed=1
@@ -65,5 +77,23 @@ for program in halo3d cg tasks fft graph; do
   fi
 done
 
-"$root/.venv/bin/python" "$root/integrations/openmpi/measure.py" depth "$build" "$results/depth.json" || failed=1
+for program in hello_c ring_c connectivity_c hello_sessions_c; do
+  for kind in mbmatch long; do
+    if "$build/$kind/bin/mpicc" -o "$results/examples/$program" "$build/source/examples/$program.c" &&
+      "$build/$kind/bin/mpirun" --oversubscribe --mca pml ob1 -n 4 "$results/examples/$program" >"$results/$program-$kind.txt" 2>&1; then
+      echo "Open MPI's $program, $kind: passed"
+    else
+      echo "check.sh: Open MPI's $program fails: see $results/$program-$kind.txt" >&2
+      failed=1
+    fi
+  done
+done
+
+if passed depth; then
+  "$root/.venv/bin/python" "$root/integrations/openmpi/measure.py" show "$results/depth.json" || failed=1
+elif "$root/.venv/bin/python" "$root/integrations/openmpi/measure.py" depth "$build" "$results/depth.json"; then
+  pass depth
+else
+  failed=1
+fi
 exit $failed
