@@ -8,8 +8,9 @@
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
  * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
  * in milliseconds, the first one is that of program FIRST. Time in which the process was stopped (SIGSTOP, a frozen
- * control group) counts as at most a slice of the limit, and so does time in which it waited for a processor. Rank 0 prints lines of progress: the programs performed, and
- * the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
+ * control group) counts as at most a slice of the limit, and so does time in which it waited for a processor. Rank 0
+ * prints lines of progress: the programs performed, and the longest time that one of them took, in microseconds.
+ * DIRECTORY/stack.txt describes the MPI (stack.h).
  * `conform lacks` names what the library lacks in one line of marked output.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
@@ -62,7 +63,7 @@ void observe(OutcomeRecord record) {
   pending_count = pending_count + 1;
 }
 
-/* Time for which this thread has waited for a processor; 0 if the system does not tell. Permitted in a signal handler. */
+/* Time for which this thread has waited for a processor; 0 if the system does not tell. A signal handler may call it. */
 static long long waited_for_processor_us(void) {
   const int error = errno;
   char text[96];
