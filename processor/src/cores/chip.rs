@@ -520,7 +520,9 @@ impl Chip {
                 } else {
                     others = others.min(next);
                 }
-                self.waiting = if core.shared.waits() { self.waiting | own } else { self.waiting & !own };
+                if core.shared.waits() || self.waiting & own != 0 {
+                    self.waiting = self.waiting & !own | u64::from(core.shared.waits()) << index;
+                }
                 if environment.ended
                     && let Some(fault) = core.shared.fault
                 {

@@ -286,7 +286,7 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) -> Result<bool, Exception> {
         let config = environment.config;
-        let found = self.find(context, index, address, Access::Fetch);
+        let found = if S::NARROW { Ok(Some(address)) } else { self.find(context, index, address, Access::Fetch) };
         let fetch = &mut context.fetch;
         let Some(physical) = found.inspect_err(|_| environment.active = true)? else {
             fetch.translates = Some(address);

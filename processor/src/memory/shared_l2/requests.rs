@@ -23,23 +23,23 @@ impl<D: Device> SharedL2<D> {
         let Request { core, context, address, width, .. } = *request;
         let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
         let caches = &mut self.cores[core];
+        let writes = &self.requests[core].writes;
+        let end = writes.end();
+        let (covered, bytes) = if writes.is_empty() { (0, 0) } else { writes.forward(context, address, width, end) };
+        let at = cycle + caches.data.hit;
         // By far the most frequent case.
         if first == last
             && !reserves
-            && self.requests[core].writes.is_empty()
+            && covered != mask(width)
             && caches.data.hits_at_once(first, address, width.into(), cycle)
         {
             caches.data_statistics.hits += 1;
-            return Answer::Ready { at: cycle + caches.data.hit, value: self.backing.load(address, width) };
+            return Answer::Ready { at, value: self.backing.load(address, width) & !covered | bytes };
         }
         if !caches.data.banks_are_free(address, width.into(), cycle) {
             caches.data_statistics.bank_conflicts += 1;
             return Answer::Retry;
         }
-        let writes = &self.requests[core].writes;
-        let at = cycle + caches.data.hit;
-        let end = writes.end();
-        let (covered, bytes) = if writes.is_empty() { (0, 0) } else { writes.forward(context, address, width, end) };
         if covered == mask(width) && !reserves {
             caches.data.take_banks(address, width.into(), cycle);
             caches.data_statistics.forwarded += 1;
