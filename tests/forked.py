@@ -4,7 +4,7 @@
 Importing polars and its like takes longer than most commands under test. With MATCHBENCH_FORKED, as
 `make test` sets it, each process of pytest starts one server, which imports every module of the package and
 then forks for each command. The fork has the standard streams, directory, arguments, environment and signals
-of its client (`forked.c`), runs `matchbench.__main__.main` and ends as the interpreter does.
+of its client (`forked.c`) and runs `matchbench.__main__.main`.
 Without the variable (pytest alone, and `make nightly`) a command is a process of its own. So it is for
 commands with other variables of the interpreter, and for pages that are to show what a user starts.
 
@@ -27,10 +27,12 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 SWITCH = "MATCHBENCH_FORKED"
@@ -211,7 +213,7 @@ def _written(descriptor: int, errors: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=by_line)
 
 
-def _main() -> int:
+def _main() -> None:
     listening = socket.socket(fileno=int(sys.argv[1]))
     _import_everything()
     main = Path("/proc/self/comm").read_text().strip()
@@ -224,12 +226,25 @@ def _main() -> int:
     request = _serve(listening, int(sys.argv[2]))
     if request is None:
         shutil.rmtree(sys.argv[3])
-        return 0
+        return
     _become(request)
     from matchbench.__main__ import main as run
 
-    return run()
+    _end(run())
+
+
+def _end(status: int) -> NoReturn:
+    """End the fork without taking the interpreter apart, which would copy most of the server's memory."""
+    threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as the interpreter does
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        # The interpreter has a status of its own for it.
+        sys.exit(status)
+    os._exit(status)
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    _main()
