@@ -520,9 +520,7 @@ impl Chip {
                 } else {
                     others = others.min(next);
                 }
-                if core.shared.waits() || self.waiting & own != 0 {
-                    self.waiting = self.waiting & !own | u64::from(core.shared.waits()) << index;
-                }
+                self.waiting = if core.shared.waits() { self.waiting | own } else { self.waiting & !own };
                 if environment.ended
                     && let Some(fault) = core.shared.fault
                 {
