@@ -19,8 +19,8 @@ from matchbench.mpi.launch import find
 from tests.processes import PATIENCE_S
 
 MPICC = next((mpicc for name in ("openmpi", "mpich") if (mpicc := shutil.which(f"mpicc.{name}"))), None)
-LIMIT_S = 2.0
-STOPPED_S = 3.5
+LIMIT_S = 3.0
+STOPPED_S = 4.5
 WITHOUT = (
     "null",
     "truncation",
