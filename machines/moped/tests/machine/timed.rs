@@ -244,16 +244,16 @@ fn a_message_of_one_line_takes_what_its_steps_take() {
             let end = |begin: u64| begin + 3 * read + line + memory.l2.hit;
             let earliest = end((matched + find).max(posted - search + 3 * read));
             let latest = end((matched + find).max(posted + 3 * (read + read_waits))) + 3 * read_waits + waits + 4;
-            // In some messages the L2 still has one of the six lines of page tables.
-            let in_l2 = read - memory.l2.hit;
+            // A core that has walked the same page table for another page has the lines of its two upper levels.
+            let in_l2 = 2 * (read - memory.l2.hit);
             let fits = |less: u64| (earliest - less..=latest - less).contains(&completed);
             assert!(
                 fits(0) || fits(in_l2),
                 "migratory {migratory}: {completed} is not from {earliest} to {latest}, nor {in_l2} earlier: {times:?}"
             );
-            kept += u64::from(!fits(0));
+            kept += usize::from(!fits(0));
         }
-        assert!(kept <= 4, "migratory {migratory}: {kept} of {times:?}");
+        assert!(kept <= times.len() / 2, "migratory {migratory}: {kept} of {times:?}");
         // Whether the receiver's walk goes on at the match depends on how early the sender is, which is a matter of the
         // library's code. Both cases occur.
         let late = times.iter().filter(|(posted, matched, _)| posted + 3 * read > matched + find).count();
