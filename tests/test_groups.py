@@ -25,7 +25,8 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    for name in ("conftest.py", "tests/__init__.py", "tests/seconds.json", "tests/unchanged.py"):
+    own = ("__init__.py", "forked.py", "seconds.json", "unchanged.py")
+    for name in ("conftest.py", *(f"tests/{each}" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
 
