@@ -109,6 +109,7 @@ struct mb_request {
     unsigned char *owned;  // buffer that is freed with the request
     uint32_t descriptor;
     unsigned polls;
+    unsigned number; // of a receive that may take a message that a probe has found, else 0
     unsigned step; // of MPI_Ibarrier
 };
 

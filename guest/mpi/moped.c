@@ -11,8 +11,12 @@ static size_t eager_limit, patience;
 static struct found {
     int context;
     MPI_Status status;
+    unsigned since; // number of the last receive before
+    int receives;   // that were posted since and may take the message
 } *found;
 static int found_count, found_capacity;
+// Number of the last receive that was posted while there were found messages.
+static unsigned last_receive;
 
 static int accepts(const struct found *f, int context, int source, int tag)
 {
@@ -23,7 +27,7 @@ static int accepts(const struct found *f, int context, int source, int tag)
 static const struct found *find(int context, int source, int tag)
 {
     for (int i = 0; i < found_count; i++) {
-        if (accepts(&found[i], context, source, tag)) return &found[i];
+        if (found[i].receives == 0 && accepts(&found[i], context, source, tag)) return &found[i];
     }
     return NULL;
 }
@@ -38,10 +42,10 @@ static void remember(int context, const MPI_Status *status)
         found = more;
         found_capacity = 2 * found_capacity + 8;
     }
-    found[found_count++] = (struct found){context, *status};
+    found[found_count++] = (struct found){context, *status, last_receive, 0};
 }
 
-// A receive or matched probe that accepts a found message may take it.
+// A message was taken by a matched probe, or withdrawn.
 static void forget(int context, int source, int tag)
 {
     int kept = 0;
@@ -49,6 +53,31 @@ static void forget(int context, int source, int tag)
         if (!accepts(&found[i], context, source, tag)) found[kept++] = found[i];
     }
     found_count = kept;
+}
+
+// A receive with wildcards may take one of several found messages. Which one, its status says at the end.
+static void may_take(struct mb_request *receive)
+{
+    if (found_count == 0) return;
+    receive->number = ++last_receive;
+    for (int i = 0; i < found_count; i++)
+        found[i].receives += accepts(&found[i], receive->context, receive->peer, receive->tag);
+}
+
+static void received(struct mb_request *receive)
+{
+    const MPI_Status *status = &receive->status;
+    int kept = 0;
+    for (int i = 0; i < found_count; i++) {
+        struct found *f = &found[i];
+        if (f->since < receive->number && accepts(f, receive->context, receive->peer, receive->tag)) {
+            if (!status->mb_cancelled && accepts(f, receive->context, status->MPI_SOURCE, status->MPI_TAG)) continue;
+            f->receives--;
+        }
+        found[kept++] = *f;
+    }
+    found_count = kept;
+    receive->number = 0;
 }
 
 static void start(void)
@@ -73,7 +102,7 @@ static void send(struct mb_request *request)
 
 static void receive(struct mb_request *request)
 {
-    if (found_count > 0) forget(request->context, request->peer, request->tag);
+    may_take(request);
     if (!mb_receives_in_software()) {
         if (mb_shm_receive_unexpected(request) || mb_device_post(request)) return;
         mb_backoff_begin();
@@ -100,11 +129,11 @@ static void cancel(struct mb_request *request)
     }
 }
 
-static int probe(int context, int source, int tag, MPI_Status *status, struct mb_message *message)
+static int look(int context, int source, int tag, MPI_Status *status, struct mb_message *message)
 {
     for (;;) {
         if (mb_shm_probe(context, source, tag, status, message)) {
-            if (message != NULL) forget(context, source, tag);
+            if (message != NULL) forget(context, status->MPI_SOURCE, status->MPI_TAG);
             return 1;
         }
         if (!mb_receives_in_software()) {
@@ -122,11 +151,30 @@ static int probe(int context, int source, int tag, MPI_Status *status, struct mb
         mb_progress();
     }
     if (message != NULL) {
-        forget(context, source, tag);
+        forget(context, status->MPI_SOURCE, status->MPI_TAG);
     } else {
         remember(context, status);
     }
     return 1;
+}
+
+// A message that its sender withdraws (`stalled`) is for a moment in neither place. A probe that finds nothing says so
+// only if no withdrawal has begun since the packets of earlier ones were handled.
+static int probe(int context, int source, int tag, MPI_Status *status, struct mb_message *message)
+{
+    static uint64_t handled;
+    for (;;) {
+        if (look(context, source, tag, status, message)) return 1;
+        mb_port_acquire();
+        uint64_t withdrawals = mb_ring_withdrawals();
+        if (withdrawals == handled) return 0;
+        while (mb_ring_is_withdrawing(withdrawals)) {
+            mb_progress();
+            withdrawals = mb_ring_withdrawals();
+        }
+        handled = withdrawals;
+        mb_progress();
+    }
 }
 
 static void receive_message(struct mb_request *request, struct mb_message *message)
@@ -164,6 +212,9 @@ static void stalled(struct mb_request *request)
     if (request->kind != MB_SEND || request->mode == MB_SYNCHRONOUS || request->place != MB_DEVICE) return;
     if (request->bytes >= eager_limit || request->owned != NULL || ++request->polls < patience) return;
     struct mb_request *again = NULL, *matched = NULL, *candidate;
+    const int to = request->world;
+    mb_ring_begin_withdrawal(to);
+    mb_port_release();
     while (matched != request && (candidate = mb_device_youngest_send(request, matched)) != NULL) {
         if (mb_device_withdraw(candidate)) {
             candidate->next = again;
@@ -182,6 +233,11 @@ static void stalled(struct mb_request *request)
             send(again);
         }
     }
+    // A probe finds them from here on.
+    while (mb_port_poll(0, MOPED_IN_FLIGHT) != 0) {
+    }
+    mb_port_acquire();
+    mb_ring_end_withdrawal(to);
 }
 
 static void end(void)
@@ -200,4 +256,5 @@ const struct mb_transport mb_moped = {
     .probe = probe,
     .receive_message = receive_message,
     .stalled = stalled,
+    .received = received,
 };

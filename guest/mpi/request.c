@@ -52,6 +52,7 @@ void mb_complete(struct mb_request *request)
     request->is_complete = 1;
     if (request->place == MB_SOFTWARE) mb.software_requests--;
     request->place = MB_NOWHERE;
+    if (request->number != 0) mb.transport->received(request);
     if (request->is_freed) mb_request_release(request);
 }
 

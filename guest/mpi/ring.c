@@ -5,8 +5,12 @@ struct mb_shared *mb_shared;
 static struct mb_slot *rings;
 // Position in each queue, of the packets that this process writes and reads.
 static unsigned char *written, *handled;
-// Packets sent to each process, if they are announced, and those that this process has handled.
-static struct mb_shared_line *announced;
+// What is announced to each process: packets, also those that are not in the queue yet, and withdrawals: those that
+// began in the upper half, those that ended in the lower one.
+static struct announced {
+    _Alignas(64) _Atomic uint32_t packets;
+    _Atomic uint64_t withdrawals;
+} *announced;
 static uint32_t handled_packets;
 static int is_announced;
 
@@ -42,7 +46,7 @@ void mb_ring_start(void)
     unsigned char *segment = mb_platform_shared(head + pairs * MB_RING_PACKETS * sizeof(struct mb_slot));
     if (segment == NULL) mb_panic("no shared memory for %d processes", mb.size);
     mb_shared = (struct mb_shared *)segment;
-    announced = (struct mb_shared_line *)(segment + sizeof *mb_shared);
+    announced = (struct announced *)(segment + sizeof *mb_shared);
     rings = (struct mb_slot *)(segment + head);
     written = mb_allocate_zeroed((size_t)mb.size);
     handled = mb_allocate_zeroed((size_t)mb.size);
@@ -57,9 +61,10 @@ struct mb_slot *mb_ring_next(int to)
 
 void mb_ring_publish(int to)
 {
+    // Announced first: otherwise a packet that is handled early would hide one of another sender.
+    if (is_announced) atomic_fetch_add_explicit(&announced[to].packets, 1, memory_order_relaxed);
     atomic_store_explicit(&slot(mb.rank, to, written[to])->is_full, 1, memory_order_release);
     written[to] = (unsigned char)((written[to] + 1) % MB_RING_PACKETS);
-    if (is_announced) atomic_fetch_add_explicit(&announced[to].value, 1, memory_order_release);
 }
 
 struct mb_slot *mb_ring_oldest(int from)
@@ -82,6 +87,25 @@ void mb_ring_announce(void)
 
 int mb_ring_may_have(void)
 {
-    // A packet can be handled before it is announced: then they are unequal for a moment.
-    return !is_announced || atomic_load_explicit(&announced[mb.rank].value, memory_order_acquire) != handled_packets;
+    return !is_announced || atomic_load_explicit(&announced[mb.rank].packets, memory_order_acquire) != handled_packets;
+}
+
+void mb_ring_begin_withdrawal(int to)
+{
+    atomic_fetch_add(&announced[to].withdrawals, (uint64_t)1 << 32);
+}
+
+void mb_ring_end_withdrawal(int to)
+{
+    atomic_fetch_add(&announced[to].withdrawals, 1);
+}
+
+uint64_t mb_ring_withdrawals(void)
+{
+    return atomic_load(&announced[mb.rank].withdrawals);
+}
+
+int mb_ring_is_withdrawing(uint64_t withdrawals)
+{
+    return (uint32_t)(withdrawals >> 32) != (uint32_t)withdrawals;
 }

@@ -51,4 +51,13 @@ void mb_ring_announce(void);
 // Whether a packet may have arrived; 1 if packets are not announced.
 int mb_ring_may_have(void);
 
+// Of transport moped: from the begin to the end of a withdrawal, messages to a process may be neither in the device nor
+// in the queue.
+void mb_ring_begin_withdrawal(int to);
+void mb_ring_end_withdrawal(int to);
+// Withdrawals of messages to this process: two equal values mean that none began or ended between.
+uint64_t mb_ring_withdrawals(void);
+// Whether one of these has not ended.
+int mb_ring_is_withdrawing(uint64_t withdrawals);
+
 #endif

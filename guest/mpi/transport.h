@@ -24,6 +24,8 @@ struct mb_transport {
     void (*receive_message)(struct mb_request *request, struct mb_message *message);
     // The process waits for this request alone. NULL: nothing to do.
     void (*stalled)(struct mb_request *request);
+    // A request with a `number` is complete.
+    void (*received)(struct mb_request *request);
 };
 
 extern const struct mb_transport mb_shm, mb_moped;

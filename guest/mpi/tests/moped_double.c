@@ -264,6 +264,8 @@ static uint32_t back_off_word(void)
 uint32_t mb_double_poll(uint32_t descriptor, unsigned word)
 {
     uint32_t result = MOPED_NONE;
+    // A descriptor of the double is at its matching MOPED at once.
+    if (word == MOPED_IN_FLIGHT) return 0;
     lock();
     if (word == MOPED_BACKOFF) {
         result = back_off_word();

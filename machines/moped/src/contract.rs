@@ -136,6 +136,8 @@ numbers! {
         Bytes = 4,
         /// Back-off of the program.
         Backoff = 5,
+        /// Completed descriptors of this MOPED on their way.
+        InFlight = 6,
     }
 }
 

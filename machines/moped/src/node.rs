@@ -279,7 +279,7 @@ impl Node {
             Some(Word::Source) => return entry.descriptor.rank.unwrap_or(0).into(),
             Some(Word::Tagged) => return entry.descriptor.tag.into(),
             Some(Word::Bytes) => return entry.descriptor.length.into(),
-            Some(Word::Backoff) | None => return State::None as u64,
+            Some(Word::Backoff | Word::InFlight) | None => return State::None as u64,
         }
         if waits && bit != Bit::Clear {
             self.withdraw(index, true);

@@ -134,6 +134,9 @@ impl Node {
         if word == Word::Backoff {
             return Some(self.programs.word(process.program));
         }
+        if word == Word::InFlight {
+            return Some(self.in_flight);
+        }
         let node = usize::from(id.node);
         let word = contract::poll_store(id, word);
         if node == self.number {

@@ -79,6 +79,7 @@ fn the_header_and_its_mirror_have_the_same_numbers() {
         ("MOPED_TAGGED", Word::Tagged as u64),
         ("MOPED_BYTES", Word::Bytes as u64),
         ("MOPED_BACKOFF", Word::Backoff as u64),
+        ("MOPED_IN_FLIGHT", Word::InFlight as u64),
         ("MOPED_NONE", State::None as u64),
         ("MOPED_RESERVED", State::Reserved as u64),
         ("MOPED_PENDING", State::Pending as u64),
