@@ -146,6 +146,44 @@ def test_random_programs_keep_the_order_on_cores_and_caches_with_time(
     assert (judged["counts"]["programs"], judged["failures"], judged["left_out"]) == (4, [], []), judged
 
 
+def library(folder: Path, target: Path, file: str, old: str, new: str) -> Path:
+    """Build the library with another text in a source file, and return the folder for MB_MPI_BUILD."""
+    shutil.copytree(GUEST.parent / "kernel", target / "kernel")
+    source = shutil.copytree(GUEST, target / "mpi", ignore=shutil.ignore_patterns("build"))
+    text = (source / file).read_text()
+    assert text.count(old) == 1
+    (source / file).write_text(text.replace(old, new))
+    # Only the changed file is compiled: copies keep their times.
+    shutil.copytree(folder / "chip", target / "out" / "chip")
+    words = ["make", "--silent", "-C", str(source), "chip", f"OUT={target / 'out'}"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return target / "out"
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["as it is", "planted fault: no announcement is read"])
+def test_a_probe_finds_a_message_while_its_sender_withdraws_it(
+    waits: bool,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    used = folder
+    if not waits:
+        old = "return atomic_load(&announced[mb.rank].withdrawals);"
+        used = library(folder, tmp_path / "changed", "ring.c", old, "return 0;")
+    monkeypatch.setenv("MB_MPI_BUILD", str(used))
+    tests = GUEST / "tests"
+    binary = build(tmp_path / "program", (tests / "withdrawn.c").read_text(), f"-I{tests}")
+    words = ["--ranks", "2", "--transport", "moped", "--core", "inorder", "--env", "MB_MPI_PATIENCE=1"]
+    status = main(["chip", "run", str(binary), *SMALL, "--mode", "timing", *words])
+    said = "".join(capfd.readouterr())
+    if waits:
+        assert (status, "withdrawn: passed on 2 ranks" in said) == (0, True), said
+    else:
+        assert (status, "message 0 was found, and not by probe 0" in said) == (1, True), said
+
+
 @pytest.mark.parametrize("transport", ["shm", "moped"])
 def test_a_run_writes_a_trace_that_every_command_reads(
     transport: str, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]

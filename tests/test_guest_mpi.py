@@ -260,6 +260,13 @@ def test_the_published_back_off_breaks_the_order(form: str, status: int, built: 
     assert ("out of order: B before A" in said) == (form == "literal")
 
 
+def test_a_probe_finds_what_another_receive_may_have_taken(built: Path) -> None:
+    binary = program(GUEST / "tests" / "found.c", built)
+    # No send is withdrawn to be sent from a copy: only back-off moves it.
+    variables = {**TRANSPORTS["moped with a table of 4"], "MB_MPI_PATIENCE": "1000000"}
+    assert "found: passed on 2 ranks" in launch(2, binary, variables=variables)
+
+
 def test_the_published_return_deadlocks(built: Path) -> None:
     binary = program(GUEST / "tests" / "literal_deadlock.c", built)
     variables = TRANSPORTS["moped with a table of 4"]

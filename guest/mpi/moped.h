@@ -119,8 +119,8 @@ enum {
     MOPED_TAGGED = 3,  // receive or probe, and in MOPED_FOUND. Its tag
     MOPED_BYTES = 4,   // and the bytes of the message, also if the receive truncated it
     MOPED_BACKOFF = 5, // of the program (no descriptor): bit 0 back-off, 1 MOPED_DRAINED, 30..2 episode
-    MOPED_IN_FLIGHT = 6, // extension: completed descriptors of the MOPED of this core that have not arrived at their
-                         // matching MOPED (no descriptor). Once it was 0, a probe finds the sends that were completed before.
+    MOPED_IN_FLIGHT = 6, // extension: completed descriptors of the MOPED of this core that have not arrived
+                         // at their matching MOPED (no descriptor); when 0, a probe finds earlier sends
 };
 enum {
     MOPED_BACKOFF_BIT = 1,

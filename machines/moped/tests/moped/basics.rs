@@ -55,6 +55,23 @@ fn a_message_arrives_with_its_status() {
 }
 
 #[test]
+fn a_probe_finds_a_send_once_no_descriptor_is_in_flight() {
+    // The message between the MOPEDs is slow: rank 1 probes before the send has arrived.
+    let mut chip = chip("base", 2, 1, Timing::fixed(20, 8, 200));
+    let none = Id { node: 0, entry: 0 };
+    let probe = |chip: &mut Chip| {
+        let probe = chip.post(1, rank(1), &Post::receive(Some(0), Some(5), 0, 0).with(Kind::Probe));
+        chip.finish(1, rank(1), probe)
+    };
+    assert_eq!(chip.poll(0, rank(0), none, Word::InFlight), 0);
+    chip.post(0, rank(0), &Post::send(1, 0, 5, VIRTUAL, 8));
+    assert_eq!(chip.poll(0, rank(0), none, Word::InFlight), 1);
+    assert_eq!(probe(&mut chip), State::NoMessage);
+    while chip.poll(0, rank(0), none, Word::InFlight) != 0 {}
+    assert_eq!(probe(&mut chip), State::Complete);
+}
+
+#[test]
 fn a_longer_message_is_truncated_and_says_so() {
     let mut chip = chip("base", 2, 2, Timing::fixed(20, 8, 6));
     let mut expected = fill(&mut chip);
