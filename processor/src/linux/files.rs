@@ -89,6 +89,14 @@ const MOST: usize = 1024;
 /// Reads and writes of several parts have at most this number of them.
 const PARTS: u64 = 1024;
 
+/// The flags of `open` as Linux has them, from those of newlib (`sys/_default_fcntl.h`). Flags that change nothing
+/// for a file are left out.
+fn flags_of_newlib(flags: u64) -> u64 {
+    // Append, create, truncate, exclusive.
+    const PAIRS: [(u64, u64); 4] = [(0x8, 0o2000), (0x200, 0o100), (0x400, 0o1000), (0x800, 0o200)];
+    PAIRS.iter().filter(|(newlib, _)| flags & newlib != 0).fold(flags & 3, |all, (_, linux)| all | linux)
+}
+
 impl<F: Files> Descriptors<F> {
     pub(super) fn new(files: F) -> Self {
         Self { files, handles: vec![Some(0), Some(1), Some(2)] }
@@ -142,7 +150,7 @@ impl<F: Files> Descriptors<F> {
     ) -> Option<Outcome> {
         Some(match number {
             numbers::OPENAT => self.open(b, c, d, memory),
-            numbers::OPEN => self.open(a, b, c, memory),
+            numbers::OPEN => self.open(a, flags_of_newlib(b), c, memory),
             numbers::CLOSE => self.close(a),
             numbers::READ => self.read(a, b, c, memory),
             numbers::WRITE => self.write(a, b, c, memory),
@@ -161,6 +169,7 @@ impl<F: Files> Descriptors<F> {
                 _ => self.status_of(b, c, memory),
             },
             numbers::FACCESSAT => memory.string(b).and_then(|path| self.files.status_of(&path)).map(|_| 0),
+            numbers::ACCESS => memory.string(a).and_then(|path| self.files.status_of(&path)).map(|_| 0),
             numbers::UNLINKAT => memory.string(b).and_then(|path| self.files.remove(&path)).map(|()| 0),
             numbers::UNLINK => memory.string(a).and_then(|path| self.files.remove(&path)).map(|()| 0),
             numbers::FTRUNCATE => self.handle(a).and_then(|handle| self.files.truncate(handle, b)).map(|()| 0),

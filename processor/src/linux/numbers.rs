@@ -87,6 +87,7 @@ numbers! {
     // newlib's libgloss.
     OPEN = 1024,
     UNLINK = 1026,
+    ACCESS = 1033,
     STAT = 1038,
     TIME = 1062,
 }

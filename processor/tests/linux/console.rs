@@ -27,7 +27,12 @@ impl Console {
 impl Files for Console {
     fn open(&mut self, path: &[u8], flags: u64, _: u32) -> Result<u32, u16> {
         const CREATE: u64 = 0o100;
+        const EXCLUSIVE: u64 = 0o200;
         const TRUNCATE: u64 = 0o1000;
+        const APPEND: u64 = 0o2000;
+        if flags & CREATE != 0 && flags & EXCLUSIVE != 0 && self.files.contains_key(path) {
+            return Err(errno::EEXIST);
+        }
         if flags & CREATE != 0 {
             self.files.entry(path.to_vec()).or_default();
         }
@@ -35,7 +40,9 @@ impl Files for Console {
         if flags & TRUNCATE != 0 {
             content.clear();
         }
-        self.open.push((path.to_vec(), 0));
+        // Nothing else writes the file: its end does not move between two writes.
+        let position = if flags & APPEND == 0 { 0 } else { content.len() };
+        self.open.push((path.to_vec(), position));
         Ok(self.open.len() as u32 + 2)
     }
 

@@ -94,3 +94,11 @@ fn programs_of_three_languages_have_the_output_of_the_emulator() {
         std::fs::remove_file(path).expect("a file of this test");
     }
 }
+
+#[test]
+fn files_are_opened_with_the_numbers_and_flags_of_newlib() {
+    let Some(path) = build("newlib.c", "riscv64-linux-gnu-gcc", "calls") else { return };
+    let mut process = start(&path);
+    assert_eq!(run(&mut process), 0, "the line of the program whose check failed");
+    std::fs::remove_file(path).expect("a file of this test");
+}
