@@ -127,6 +127,15 @@ static long open_file(struct hart *hart, struct process *process, uint64_t path,
     return -EMFILE;
 }
 
+// The flags of open as Linux has them, from those of newlib (sys/_default_fcntl.h). Flags that change nothing for a file
+// are left out.
+static uint64_t flags_of_newlib(uint64_t flags)
+{
+    enum { APPEND = 0x8, CREATE = 0x200, TRUNCATE = 0x400, EXCLUSIVE = 0x800 };
+    return (flags & 3) | (flags & APPEND ? 02000 : 0) | (flags & CREATE ? 0100 : 0) | (flags & TRUNCATE ? 01000 : 0) |
+           (flags & EXCLUSIVE ? 0200 : 0);
+}
+
 static long status(struct hart *hart, struct process *process, int file, uint64_t address)
 {
     if (file < 0)
@@ -172,7 +181,7 @@ long file_call(struct hart *hart, struct process *process, const uint64_t *a, ui
     case CALL_OPENAT:
         return open_file(hart, process, a[1], a[2], a[3]);
     case CALL_OPEN:
-        return open_file(hart, process, a[0], a[1], a[2]);
+        return open_file(hart, process, a[0], flags_of_newlib(a[1]), a[2]);
     case CALL_FSTATAT:
         return fstatat(hart, process, a);
     case CALL_STAT:

@@ -23,6 +23,9 @@ enum {
     CALL_MUNMAP = 215,
     CALL_MMAP = 222,
     CALL_MPROTECT = 226,
+    // newlib's.
+    CALL_OPEN = 1024,
+    CALL_UNLINK = 1026,
     PAGE = 4096,
 };
 
@@ -240,6 +243,15 @@ static int files(void)
     CHECK(call(CALL_READ, file, 0x1000, 8, 0) == -14);
     CHECK(call(CALL_CLOSE, file, 0, 0, 0) == 0 && call(CALL_CLOSE, file, 0, 0, 0) == -9);
     CHECK(call(CALL_UNLINKAT, -100, (long)path, 0, 0) == 0 && call(CALL_UNLINKAT, -100, (long)path, 0, 0) == -2);
+    // newlib has other flags: write only, create, truncate, exclusive; then append.
+    CHECK(call(CALL_OPEN, (long)path, 1, 0644, 0) == -2);
+    CHECK((file = call(CALL_OPEN, (long)path, 0xe01, 0644, 0)) == 3);
+    CHECK(call(CALL_WRITE, file, (long)"abc", 3, 0) == 3 && call(CALL_CLOSE, file, 0, 0, 0) == 0);
+    CHECK(call(CALL_OPEN, (long)path, 0xe01, 0644, 0) == -17);
+    CHECK((file = call(CALL_OPEN, (long)path, 0xa, 0, 0)) == 3);
+    CHECK(call(CALL_WRITE, file, (long)"de", 2, 0) == 2);
+    CHECK(call(CALL_FSTAT, file, (long)status, 0, 0) == 0 && status[6] == 5);
+    CHECK(call(CALL_CLOSE, file, 0, 0, 0) == 0 && call(CALL_UNLINK, (long)path, 0, 0, 0) == 0);
     return 0;
 }
 
