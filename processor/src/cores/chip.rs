@@ -420,7 +420,7 @@ impl Chip {
         observer: &mut O,
     ) -> Result<Stop, ChipFault> {
         let is_narrow = self.config.is_narrow() && self.cores.iter().all(|core| core.shared.translation.is_none());
-        let result = match (self.config.contexts, self.config.order) {
+        match (self.config.contexts, self.config.order) {
             (1, IssueOrder::OutOfOrder) => {
                 self.run::<Fixed<M, H, O, true, false, false>>(until, memory, host, observer)
             }
@@ -432,14 +432,25 @@ impl Chip {
                 self.run::<Fixed<M, H, O, false, false, false>>(until, memory, host, observer)
             }
             (_, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, false, true, false>>(until, memory, host, observer),
-        };
+        }
+    }
+
+    /// Runs, and adds to the account what has passed.
+    fn run<S: Setting>(
+        &mut self,
+        until: u64,
+        memory: &mut S::Memory,
+        host: &mut S::Host,
+        observer: &mut S::Observer,
+    ) -> Result<Stop, ChipFault> {
+        let result = self.run_cycles::<S>(until, memory, host, observer);
         for core in &mut self.cores {
-            core.account_until(&self.config, self.now);
+            core.account_until::<S>(&self.config, self.now);
         }
         result
     }
 
-    fn run<S: Setting>(
+    fn run_cycles<S: Setting>(
         &mut self,
         until: u64,
         memory: &mut S::Memory,

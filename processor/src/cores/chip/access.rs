@@ -211,7 +211,7 @@ impl Shared {
         context.unsent &= !own;
         context.serial &= !own;
         context.performed |= own & context.loads;
-        self.schedule::<S>(index, (number, physical), now, end);
+        self.schedule::<S>(context, index, (number, physical), now, end);
     }
 
     /// Sends the access of an instruction.
@@ -263,7 +263,7 @@ impl Shared {
         let physical = entry.physical;
         self.registers.file[physical].value = entry.extension.extend(value, entry.width);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
-        self.schedule::<S>(index, (number, physical), now, end);
+        self.schedule::<S>(context, index, (number, physical), now, end);
         if !loads {
             return;
         }
@@ -385,7 +385,7 @@ impl Shared {
                     self.registers.file[entry.physical].value = value;
                     context.serial &= !bit(number);
                     context.entry_mut(number).accessed = now;
-                    self.schedule::<S>(index, (number, entry.physical), now, end);
+                    self.schedule::<S>(context, index, (number, entry.physical), now, end);
                     return;
                 }
                 match self.call(context, index, now, environment) {
@@ -415,7 +415,7 @@ impl Shared {
         if may_execute {
             context.serial &= !bit(number);
             context.entry_mut(number).accessed = now;
-            self.schedule::<S>(index, (number, entry.physical), now, end);
+            self.schedule::<S>(context, index, (number, entry.physical), now, end);
         }
     }
 

@@ -106,7 +106,7 @@ impl Shared {
         let end = now + u64::from(entry.decoded.latency);
         let physical = entry.physical;
         context.performed |= bit(number) & context.loads;
-        self.schedule::<S>(index, (number, physical), now, end);
+        self.schedule::<S>(context, index, (number, physical), now, end);
     }
 
     /// Takes a part of a load.
@@ -243,7 +243,9 @@ impl Shared {
         let entry = context.entry_mut(number);
         entry.address = pages[0].unwrap_or(0);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency)).max(now + 1);
-        self.schedule::<S>(index, (number, entry.physical), now, end);
+        let physical = entry.physical;
+        self.schedule::<S>(context, index, (number, physical), now, end);
+        let entry = context.entry_mut(number);
         if entry.decoded.kind == Kind::Store {
             // Memory has its bytes: nothing is sent at commit, and no load takes its value from here.
             entry.width = 0;

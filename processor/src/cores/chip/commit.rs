@@ -24,7 +24,7 @@ impl Shared {
         }
         let number = context.head;
         let own = bit(number);
-        if context.done & own == 0 {
+        if !context.has_ended::<S>(number, now) {
             return false;
         }
         let mut continues = None;
@@ -58,7 +58,11 @@ impl Shared {
         context.head += 1;
         context.retired += 1;
         context.statistics.committed += 1;
-        context.done &= !own;
+        if S::IN_ORDER {
+            context.ends[Context::slot(number)] = u64::MAX;
+        } else {
+            context.done &= !own;
+        }
         context.mispredicted &= !own;
         if let Some(next) = continues {
             context.waits = false;

@@ -8,7 +8,7 @@ use super::code::{Block, Decoded, Kind};
 use super::core::Setting;
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
-use super::{ChipConfig, ONE, Passage};
+use super::{ChipConfig, IssueOrder, ONE, Passage};
 use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
 use crate::isa::rv64::sv39::Access;
 use crate::isa::{AtomicKind, Effect, Extension, FloatStatus, Rounding};
@@ -183,13 +183,18 @@ pub(super) struct Context {
     pub(super) tail: u64,
     pub(super) map: [Physical; 64],
     /// Instructions in the instruction queue.
+    /// Not used with in-order issue.
     pub(super) queued: u64,
-    /// With in-order issue, the next instruction to be issued: the oldest in the queue.
+    /// With in-order issue, the next instruction to be issued: the oldest in the queue. Otherwise the
+    /// highest number.
     pub(super) next_issue: u64,
     /// Instructions whose first, second or third operand is not ready.
     pub(super) waiting: [u64; 3],
-    /// Instructions whose result is ready.
+    /// Instructions whose result is ready. Not used with in-order issue.
     pub(super) done: u64,
+    /// With in-order issue, the cycle in which an instruction ends, in its place; the highest number
+    /// where that is not known, and where there is no instruction.
+    pub(super) ends: [u64; RING],
     /// Stores and atomics.
     pub(super) stores: u64,
     /// Instructions that issue without their second operand: stores.
@@ -267,9 +272,10 @@ impl Context {
             tail: 0,
             map,
             queued: 0,
-            next_issue: 0,
+            next_issue: if config.order == IssueOrder::InOrder { 0 } else { u64::MAX },
             waiting: [0; 3],
             done: 0,
+            ends: [u64::MAX; RING],
             stores: 0,
             late_data: 0,
             loads: 0,
@@ -364,6 +370,35 @@ impl Context {
         self.queued & !self.waiting[0] & !(self.waiting[1] & !self.late_data) & !self.waiting[2]
     }
 
+    /// Whether a renamed instruction is in the instruction queue.
+    #[inline]
+    pub(super) const fn is_queued(&self, number: u64) -> bool {
+        number >= self.next_issue || self.queued & bit(number) != 0
+    }
+
+    /// Instructions in the instruction queue.
+    #[inline]
+    pub(super) fn queue_length<S: Setting>(&self) -> u64 {
+        if S::IN_ORDER { self.renamed - self.next_issue } else { self.queued.count_ones().into() }
+    }
+
+    /// Whether an instruction has ended before cycle `now`, of which the results are not yet written back.
+    #[inline]
+    pub(super) fn has_ended<S: Setting>(&self, number: u64, now: u64) -> bool {
+        if S::IN_ORDER { self.ends[Self::slot(number)] < now } else { self.done & bit(number) != 0 }
+    }
+
+    /// Whether a load has been issued that does not end up to cycle `now`.
+    pub(super) fn has_unfinished_load<S: Setting>(&self, now: u64) -> bool {
+        if S::IN_ORDER {
+            let issued = self.head..self.next_issue;
+            let mut unfinished = issued.filter(|&number| self.ends[Self::slot(number)] > now);
+            unfinished.any(|number| self.entry(number).decoded.kind == Kind::Load)
+        } else {
+            self.loads & !self.done & !self.queued != 0
+        }
+    }
+
     /// The age of the next instruction to be renamed, or the highest number if there is none.
     #[inline]
     pub(super) fn next_to_rename(&self, config: &ChipConfig, now: u64) -> u64 {
@@ -390,7 +425,8 @@ impl Context {
         let slot = Self::slot(number);
         let (entry, times) = (&self.entries[slot], &self.times[slot]);
         let is_renamed = number < self.renamed;
-        let is_issued = is_renamed && self.queued & bit(number) == 0;
+        let is_issued = is_renamed && !self.is_queued(number);
+        let is_done = is_renamed && (self.done & bit(number) != 0 || self.ends[slot] <= now);
         let accesses = is_issued && !matches!(entry.decoded.kind, Kind::Integer | Kind::Branch);
         let (address, accessed) = if accesses { (entry.address, entry.accessed) } else { (0, 0) };
         Passage {
@@ -403,7 +439,7 @@ impl Context {
             renamed: if is_renamed { times.renamed } else { 0 },
             issued: if is_issued { times.issued } else { 0 },
             accessed,
-            written: if is_renamed && self.done & bit(number) != 0 { times.written } else { 0 },
+            written: if is_done { times.written } else { 0 },
             left: now,
         }
     }
@@ -423,7 +459,7 @@ impl Context {
     /// device, a write to a register, a call.
     pub(super) fn has_uncommitted_effect(&self) -> bool {
         let entry = self.entry(self.head);
-        let is_issued = self.head < self.renamed && self.queued & bit(self.head) == 0;
+        let is_issued = self.head < self.renamed && !self.is_queued(self.head);
         if !is_issued || matches!(entry.decoded.kind, Kind::Integer | Kind::Branch) {
             return false;
         }

@@ -268,54 +268,54 @@ impl Core {
     /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
     /// step.
     #[inline]
-    pub(super) fn account_until(&mut self, config: &ChipConfig, now: u64) {
+    pub(super) fn account_until<S: Setting>(&mut self, config: &ChipConfig, now: u64) {
         if self.shared.counted < now {
-            self.account_quiet(config, now);
+            self.account_quiet::<S>(config, now);
         }
     }
 
-    fn account_quiet(&mut self, config: &ChipConfig, now: u64) {
+    fn account_quiet<S: Setting>(&mut self, config: &ChipConfig, now: u64) {
         let (width, count) = (u64::from(config.issue_width), self.contexts.len() as u64);
         // In `count` cycles each hart has each turn once.
         let periods = (now - self.shared.counted) / count;
         if periods > 0 {
             for context in &mut self.contexts {
-                let cause = Self::cause(context);
+                let cause = Self::cause::<S>(context, self.shared.counted);
                 context.statistics.empty[cause as usize] += periods * width;
             }
         }
         self.shared.counted += periods * count;
         while self.shared.counted < now {
-            Self::account(&mut self.contexts, config.issue_width, self.shared.counted);
+            Self::account::<S>(&mut self.contexts, config.issue_width, self.shared.counted);
             self.shared.counted += 1;
         }
     }
 
     /// Divides the empty slots of a cycle among the harts.
-    fn account(contexts: &mut [Context], empty: u32, now: u64) {
+    fn account<S: Setting>(contexts: &mut [Context], empty: u32, now: u64) {
         let count = contexts.len();
         let mut index = (now % count as u64) as usize;
         for _ in 0..empty {
             let context = &mut contexts[index];
-            context.statistics.empty[Self::cause(context) as usize] += 1;
+            context.statistics.empty[Self::cause::<S>(context, now) as usize] += 1;
             index = if index + 1 == count { 0 } else { index + 1 };
         }
     }
 
-    /// Why a hart issues nothing more. It depends on no time, so that it is the same in each cycle
-    /// until something happens.
-    fn cause(context: &Context) -> Cause {
-        let unfinished_loads = context.loads & !context.done & !context.queued;
+    /// Why a hart issues nothing more in cycle `now`. It is the same in each cycle until something happens;
+    /// the end of a load is something.
+    fn cause<S: Setting>(context: &Context, now: u64) -> Cause {
+        let is_queued = context.queue_length::<S>() != 0;
         if context.halted {
             Cause::Halted
         } else if context.waits {
             Cause::Waiting
-        } else if context.queued != 0 || context.full != Full::Nothing {
-            if unfinished_loads | context.pending | context.serial != 0 {
+        } else if is_queued || context.full != Full::Nothing {
+            if context.pending | context.serial != 0 || context.has_unfinished_load::<S>(now) {
                 Cause::Memory
             } else {
                 match context.full {
-                    Full::Queue if context.queued == 0 => Cause::Queue,
+                    Full::Queue if !is_queued => Cause::Queue,
                     Full::Registers => Cause::Registers,
                     Full::Window => Cause::Window,
                     Full::Queue | Full::Nothing => Cause::Dependences,
@@ -352,7 +352,7 @@ impl Core {
         completions: &[Completion],
         environment: &mut Environment<'_, S>,
     ) -> u64 {
-        self.account_until(environment.config, now);
+        self.account_until::<S>(environment.config, now);
         for completion in completions {
             if completion.core == self.shared.number && completion.source != Source::Dma {
                 self.complete(now, completion, environment);
@@ -388,6 +388,11 @@ impl Core {
                 self.shared.write_back(context, index, now, environment);
             }
         }
+        if S::IN_ORDER && S::Observer::ENABLED {
+            for context in &mut self.contexts {
+                context.note_ended(now);
+            }
+        }
         let issued = self.issue::<S>(now, config.issue_width);
         self.shared.translate(&mut self.contexts, now, environment);
         self.access(now, environment);
@@ -396,7 +401,7 @@ impl Core {
                 context.fetch.block = Fetch::NO_BLOCK;
             }
         }
-        Self::account(&mut self.contexts, config.issue_width - issued, now);
+        Self::account::<S>(&mut self.contexts, config.issue_width - issued, now);
         self.rename(now, environment);
         self.fetch(now, environment);
         issued
@@ -418,7 +423,6 @@ impl Core {
             next = next.min(self.shared.late.iter().map(|late| late.0 - 63).min().unwrap_or(soon).max(soon));
         }
         for context in &self.contexts {
-            let head = bit(context.head);
             if let Some(supervisor) = &context.supervisor
                 && !context.halted
             {
@@ -429,12 +433,16 @@ impl Core {
             }
             if context.head < context.renamed {
                 // wfi is complete and waits.
-                let ended = context.done & head != 0 && !context.waits;
-                let is_store = || context.late_data & head != 0;
+                let ended = context.has_ended::<S>(context.head, soon) && !context.waits;
+                let is_store = || context.late_data & bit(context.head) != 0;
                 let complete = ended && (!is_store() || self.shared.has_second::<S>(context, context.head, now));
                 if complete || self.shared.candidate::<S>(context, now).is_some() {
                     return soon;
                 }
+            }
+            if S::IN_ORDER {
+                let ends = (context.head..context.next_issue).map(|number| context.ends[Context::slot(number)]);
+                next = next.min(ends.filter(|&end| end > now).min().unwrap_or(u64::MAX));
             }
             if context.renamed < context.tail && context.full == Full::Nothing {
                 next = next.min((context.entry(context.renamed).fetched + config.front_end).max(soon));
@@ -494,6 +502,9 @@ impl Shared {
         if self.any_ends::<S>(now) {
             self.write_back(context, 0, now, environment);
         }
+        if S::IN_ORDER && S::Observer::ENABLED {
+            context.note_ended(now);
+        }
         let (mut issued, width) = (0, S::width(config.issue_width));
         while issued < width
             && let Some(number) = self.candidate::<S>(context, now)
@@ -509,7 +520,7 @@ impl Shared {
             context.fetch.block = Fetch::NO_BLOCK;
         }
         if issued < width {
-            Core::account(std::slice::from_mut(context), width - issued, now);
+            Core::account::<S>(std::slice::from_mut(context), width - issued, now);
         }
         self.rename_alone(context, now, environment);
         if context.fetch.from <= now {

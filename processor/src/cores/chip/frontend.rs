@@ -69,7 +69,7 @@ impl Core {
             if context.can_fetch::<S>(config) && context.fetch.from <= now {
                 let turn = (if index >= first { index - first } else { index + count - first }) as u64;
                 let waiting = match config.fetch_policy {
-                    FetchPolicy::Icount => context.tail - context.renamed + u64::from(context.queued.count_ones()),
+                    FetchPolicy::Icount => context.tail - context.renamed + context.queue_length::<S>(),
                     FetchPolicy::RoundRobin => 0,
                 };
                 keys[index] = u64::from(config.priorities[index]) << 32 | waiting << 8 | turn;
@@ -192,12 +192,15 @@ impl Shared {
             }
             context.accesses += usize::from(kind.accesses_memory());
         }
-        context.queued |= own;
+        if !S::IN_ORDER {
+            context.queued |= own;
+        }
         self.queued += 1;
         context.renamed += 1;
         context.fetch.recovers = false;
         if S::Observer::ENABLED {
-            context.times_mut(number).renamed = now;
+            let times = context.times_mut(number);
+            (times.renamed, times.written) = (now, 0);
         }
     }
 

@@ -13,9 +13,20 @@ use crate::isa::{Effect, Extension, Rounding};
 impl Shared {
     /// Sets the cycle in which an instruction ends: its result, in this register, is ready.
     #[inline]
-    pub(super) fn schedule<S: Setting>(&mut self, index: usize, (number, result): (u64, Physical), now: u64, at: u64) {
+    pub(super) fn schedule<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        (number, result): (u64, Physical),
+        now: u64,
+        at: u64,
+    ) {
         self.registers.file[result].from = at;
-        self.end_at::<S>(index, number, now, at);
+        context.ends[Context::slot(number)] = if S::IN_ORDER { at } else { u64::MAX };
+        // With in-order issue, only these have an effect on others when they end.
+        if !S::IN_ORDER || (context.mispredicted | context.barriers) & bit(number) != 0 {
+            self.end_at::<S>(index, number, now, at);
+        }
     }
 
     #[inline]
@@ -51,7 +62,9 @@ impl Shared {
         }
         let own = 1 << (now & 63);
         let any = self.occupied & own != 0;
-        self.occupied &= !own;
+        if any {
+            self.occupied &= !own;
+        }
         any
     }
 
@@ -66,25 +79,19 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) {
         let mut ended = std::mem::take(self.finish_mask::<S>(now, index));
-        if S::IN_ORDER && !S::Observer::ENABLED && ended & context.mispredicted == 0 {
-            // No list of waiting instructions is kept.
-            context.done |= ended;
-            context.barriers &= !ended;
-            return;
-        }
         while ended != 0 {
             let number = context.oldest(ended);
             let own = bit(number);
             ended &= !own;
-            context.done |= own;
             context.barriers &= !own;
-            if S::Observer::ENABLED {
-                context.times_mut(number).written = now;
-            }
-            let entry = context.entry(number);
             let resolves = context.mispredicted & own != 0;
             if !S::IN_ORDER {
-                let consumers = std::mem::take(&mut self.registers.consumers[usize::from(entry.physical)]);
+                context.done |= own;
+                if S::Observer::ENABLED {
+                    context.times[Context::slot(number)].written = now;
+                }
+                let physical = usize::from(context.entry(number).physical);
+                let consumers = std::mem::take(&mut self.registers.consumers[physical]);
                 for (waiting, consumers) in context.waiting.iter_mut().zip(consumers) {
                     *waiting &= !consumers;
                 }
@@ -156,10 +163,11 @@ impl Shared {
     #[inline]
     pub(super) fn execute<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let own = bit(number);
-        context.queued &= !own;
         self.queued -= 1;
         if S::IN_ORDER {
             context.next_issue = number + 1;
+        } else {
+            context.queued &= !own;
         }
         context.statistics.used += 1;
         if S::Observer::ENABLED {
@@ -180,7 +188,7 @@ impl Shared {
             entry.begin_access();
             (entry.fails, entry.trap) = (true, Some(Exception::Illegal));
             let physical = entry.physical;
-            self.schedule::<S>(index, (number, physical), now, end);
+            self.schedule::<S>(context, index, (number, physical), now, end);
             return;
         }
         let (operation, pc, physical) = (entry.decoded.operation, entry.pc, entry.physical);
@@ -189,10 +197,10 @@ impl Shared {
         let (a, b, third) = (value(a), value(b), value(third));
         let result = &mut self.registers.file[physical].value;
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
-            Begun::Ends => self.schedule::<S>(index, (number, physical), now, end),
+            Begun::Ends => self.schedule::<S>(context, index, (number, physical), now, end),
             Begun::EndsElsewhere => {
                 context.mispredicted |= own;
-                self.schedule::<S>(index, (number, physical), now, end);
+                self.schedule::<S>(context, index, (number, physical), now, end);
             }
             Begun::Accesses if !S::NARROW && context.supervisor.is_some() => {
                 self.translate_access::<S>(context, index, number, now);
@@ -211,7 +219,7 @@ impl Shared {
             Kind::Atomic => context.serial |= bit(number),
             _ => {
                 let end = now + u64::from(entry.decoded.latency);
-                self.schedule::<S>(index, (number, entry.physical), now, end);
+                self.schedule::<S>(context, index, (number, entry.physical), now, end);
             }
         }
     }
@@ -243,11 +251,12 @@ impl Shared {
                 continue;
             }
             let own = bit(number);
-            if context.queued & own == 0 {
-                context.statistics.used_squashed += 1;
-            } else {
+            if context.is_queued(number) {
                 queued_removed += 1;
+            } else {
+                context.statistics.used_squashed += 1;
             }
+            context.ends[Context::slot(number)] = u64::MAX;
             if config.order == IssueOrder::OutOfOrder {
                 for (operand, &source) in entry.sources.iter().enumerate() {
                     self.registers.consumers[usize::from(source)][operand] &= !own;
@@ -268,7 +277,9 @@ impl Shared {
         context.across.squash(first);
         if first < context.renamed {
             context.renamed = first;
-            context.next_issue = context.next_issue.min(first);
+            if config.order == IssueOrder::InOrder {
+                context.next_issue = context.next_issue.min(first);
+            }
             let kept = context.before(first);
             context.keep(kept);
             for mask in self.finish.iter_mut().skip(index).step_by(config.contexts).take(64) {
@@ -422,6 +433,16 @@ impl Actions for Issued<'_> {
 }
 
 impl Context {
+    /// Notes for passages which instructions have ended in this cycle, with in-order issue.
+    pub(super) fn note_ended(&mut self, now: u64) {
+        for number in self.head..self.next_issue {
+            let slot = Self::slot(number);
+            if self.ends[slot] == now {
+                self.times[slot].written = now;
+            }
+        }
+    }
+
     /// Clears the masks of instructions that are not in `kept`.
     fn keep(&mut self, kept: u64) {
         for mask in [

@@ -11,7 +11,7 @@ use mb_core::ParameterError;
 
 use super::code::Kind;
 use super::commit::Waits;
-use super::context::{Context, Fetch, Full, bit};
+use super::context::{Context, Fetch, Full};
 use super::core::{Environment, Setting, Shared};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
@@ -65,8 +65,8 @@ impl Shared {
             return false;
         }
         if context.head < context.renamed {
-            let (entry, own) = (context.entry(context.head), bit(context.head));
-            let executes_now = entry.decoded.kind == Kind::Illegal && context.done & own != 0;
+            let is_illegal = context.entry(context.head).decoded.kind == Kind::Illegal;
+            let executes_now = is_illegal && context.has_ended::<S>(context.head, now);
             if context.has_uncommitted_effect() || executes_now {
                 return false;
             }

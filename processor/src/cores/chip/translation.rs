@@ -276,7 +276,7 @@ impl Shared {
                 let end = now + u64::from(entry.decoded.latency);
                 let physical = entry.physical;
                 context.performed |= own & context.loads;
-                self.schedule::<S>(index, (number, physical), now, end);
+                self.schedule::<S>(context, index, (number, physical), now, end);
             }
         }
     }
