@@ -240,6 +240,11 @@ impl MemorySystem for Interface {
     }
 
     #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        self.memory.fetch_at_once(cycle, core, address)
+    }
+
+    #[inline]
     fn code(&self, core: usize, address: u64) -> Option<u16> {
         self.memory.code(core, address)
     }
@@ -247,6 +252,11 @@ impl MemorySystem for Interface {
     #[inline]
     fn request(&mut self, cycle: u64, request: Request) -> MemoryAnswer {
         self.memory.request(cycle, request)
+    }
+
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        self.memory.load_at_once(cycle, core, context, address, width)
     }
 
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {

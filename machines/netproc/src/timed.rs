@@ -33,6 +33,11 @@ impl MemorySystem for Board {
     }
 
     #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        self.memory.fetch_at_once(cycle, core, address)
+    }
+
+    #[inline]
     fn code(&self, core: usize, address: u64) -> Option<u16> {
         self.memory.code(core, address)
     }
@@ -40,6 +45,11 @@ impl MemorySystem for Board {
     #[inline]
     fn request(&mut self, cycle: u64, request: Request) -> Answer {
         self.memory.request(cycle, request)
+    }
+
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        self.memory.load_at_once(cycle, core, context, address, width)
     }
 
     #[inline]

@@ -237,7 +237,7 @@ pub struct Chip {
     config: ChipConfig,
     cores: Vec<Core>,
     /// For each core, the next cycle to be stepped without an event of the memory or another core.
-    next: Vec<u64>,
+    next: Box<[u64; ChipConfig::MAX_CORES]>,
     /// The cores, as bits, with an instruction that waits for what the memory or another core changes.
     waiting: u64,
     code: Code,
@@ -262,7 +262,7 @@ impl Chip {
         let cores = (0..config.cores).map(|core| Core::new(config, core, entry & !1)).collect::<Result<Vec<_>, _>>()?;
         let mut chip = Self {
             config: *config,
-            next: vec![0; cores.len()],
+            next: next_of(cores.len()),
             waiting: 0,
             cores,
             code: Code::new(),
@@ -498,7 +498,7 @@ impl Chip {
             };
             let mut due = std::mem::take(&mut soon) | arrived;
             if others <= now || self.every_cycle {
-                let (found, next) = due_cores(&self.next, now, self.every_cycle);
+                let (found, next) = due_cores(&self.next[..self.cores.len()], now, self.every_cycle);
                 (due, others) = (due | found, next);
             }
             // Cores take turns: the first one advances by 1 in each cycle.
@@ -519,19 +519,22 @@ impl Chip {
                 if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
                     continue;
                 }
-                let completions = if arrived & own == 0 { &[][..] } else { &self.completions[..] };
-                let next = if S::NARROW {
-                    core.step_inlined(now, completions, &mut environment)
-                } else {
-                    core.step(now, completions, &mut environment)
-                };
-                self.next[index] = next;
+                if arrived & own != 0 {
+                    core.take(now, &self.completions, &mut environment);
+                }
+                let next =
+                    if S::NARROW { core.step_inlined(now, &mut environment) } else { core.step(now, &mut environment) };
+                self.next[index % ChipConfig::MAX_CORES] = next;
                 if next == now + 1 {
                     soon |= own;
                 } else {
                     others = others.min(next);
                 }
-                self.waiting = if core.shared.waits() { self.waiting | own } else { self.waiting & !own };
+                if core.shared.waits() {
+                    self.waiting |= own;
+                } else if self.waiting & own != 0 {
+                    self.waiting &= !own;
+                }
                 if environment.ended
                     && let Some(fault) = core.shared.fault
                 {
@@ -580,6 +583,13 @@ impl Chip {
         }
         halted.then_some(Stop::Halted)
     }
+}
+
+/// The next cycles of `cores` cores, which all begin in cycle 0; places without a core have none.
+fn next_of(cores: usize) -> Box<[u64; ChipConfig::MAX_CORES]> {
+    let mut next = Box::new([u64::MAX; ChipConfig::MAX_CORES]);
+    next[..cores].fill(0);
+    next
 }
 
 /// The cores, as bits, that are stepped in cycle `now`, by the next cycles of all, and the first cycle in which

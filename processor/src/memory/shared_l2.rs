@@ -90,7 +90,7 @@ use self::l2::{L2, Which};
 use self::memory_bus::{MemoryBus, Transfer};
 use self::write_buffer::{EntryKind, WriteBuffer};
 use super::Memory;
-use super::backing::{Backing, Reservations};
+use super::backing::{Backing, Reservations, mask};
 use super::system::{Answer, Completion, Device, FetchAnswer, MemorySystem, NoDevice, Region, Request, RequestKind};
 
 /// What is known about a line of memory.
@@ -322,7 +322,7 @@ impl<D: Device> SharedL2<D> {
         if writes.is_empty() {
             return value;
         }
-        let (covered, bytes) = writes.forward(context, address, width, end);
+        let (covered, bytes) = writes.forward_before(end, context, address, width);
         value & !covered | bytes
     }
 }
@@ -365,6 +365,18 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         FetchAnswer::Pending
     }
 
+    /// A fetch that hits the line that its set used last.
+    #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        if !self.backing.contains(address, 2) {
+            return None;
+        }
+        let Core { instruction: cache, instruction_statistics: statistics, .. } = &mut self.cores[core];
+        let version = cache.hit_at_once(address >> self.shift, address, 1, cycle)?.version;
+        statistics.hits += 1;
+        Some((cycle + cache.hit, version))
+    }
+
     #[inline]
     fn code(&self, core: usize, address: u64) -> Option<u16> {
         let caches = &self.cores[core];
@@ -374,17 +386,33 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         Some(u16::from_le_bytes(*bytes))
     }
 
+    /// A load that hits the line that its set used last, and does not take all its bytes from the write
+    /// buffer.
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        if !self.backing.contains(address, width.into()) {
+            return None;
+        }
+        let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
+        let writes = &self.requests[core].writes;
+        let (covered, bytes) = if writes.is_empty() { (0, 0) } else { writes.forward(context, address, width) };
+        if first != last || covered == mask(width) {
+            return None;
+        }
+        let caches = &mut self.cores[core];
+        caches.data.hit_at_once(first, address, width.into(), cycle)?;
+        caches.data_statistics.hits += 1;
+        Some((cycle + caches.data.hit, self.backing.load(address, width) & !covered | bytes))
+    }
+
     #[inline]
     fn request(&mut self, cycle: u64, request: Request) -> Answer {
         if !self.backing.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);
         }
-        // Before the `match`, as loads are most frequent.
-        if request.kind == RequestKind::Load {
-            return self.load(cycle, &request, false);
-        }
         match request.kind {
-            RequestKind::Load | RequestKind::LoadReserved => self.load(cycle, &request, true),
+            RequestKind::Load => self.load(cycle, &request, false),
+            RequestKind::LoadReserved => self.load(cycle, &request, true),
             RequestKind::Store { value } => self.write(cycle, &request, EntryKind::Store, value),
             RequestKind::StoreConditional { value } => self.write(cycle, &request, EntryKind::Conditional, value),
             RequestKind::Atomic { kind, operand } => self.write(cycle, &request, EntryKind::Atomic(kind), operand),

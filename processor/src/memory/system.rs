@@ -41,12 +41,28 @@ pub trait MemorySystem {
     /// with [`Source::Fetch`] tells when to repeat the fetch; repeating it earlier is allowed.
     fn fetch(&mut self, cycle: u64, core: usize, context: u8, address: u64) -> FetchAnswer;
 
+    /// A short way to [`FetchAnswer::Ready`], for the frequent fetch: its cycle and version. `None`: nothing
+    /// has happened, and [`fetch`](Self::fetch) has the answer.
+    #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        let _ = (cycle, core, address);
+        None
+    }
+
     /// Two bytes of an instruction, at a multiple of 2, as the core's copy holds them; `None` if the
     /// core has no copy. It takes no time: only `fetch` does.
     fn code(&self, core: usize, address: u64) -> Option<u16>;
 
     /// A data request.
     fn request(&mut self, cycle: u64, request: Request) -> Answer;
+
+    /// A short way to [`Answer::Ready`], for the frequent load: its cycle and value. `None`: nothing has
+    /// happened, and [`request`](Self::request) has the answer.
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        let _ = (cycle, core, context, address, width);
+        None
+    }
 
     /// Runs everything up to and including `cycle`, and appends the requests that completed, in the
     /// order of their times.

@@ -166,13 +166,20 @@ impl Shared {
             stores &= !bit(other);
         }
         // Loads of the same address are performed in order.
-        let mut loads = older & context.loads & !context.performed & !context.queued & !context.untranslated;
+        let mut loads = older & (context.unsent | context.pending);
         while loads != 0 {
             let other = context.oldest(loads);
             if context.entry(other).overlaps(load) {
                 return;
             }
             loads &= !bit(other);
+        }
+        let (address, width) = (load.address, load.width);
+        if let Some((at, value)) = environment.memory.load_at_once(now, self.number, index as u8, address, width) {
+            context.unsent &= !own;
+            context.entry_mut(number).accessed = now;
+            self.bind_inlined(context, index, number, Known { value, at }, now, environment);
+            return;
         }
         match environment.memory.region(load.address, load.width) {
             Region::Memory => {}
@@ -187,17 +194,17 @@ impl Shared {
             }
         }
         let answer = self.request(context, index, number, RequestKind::Load, now, environment);
-        // Not a `match`, as the first answer is by far the most frequent one.
-        if let Answer::Ready { at, value } = answer {
-            context.unsent &= !own;
-            self.bind_inlined(context, index, number, Known { value, at }, now, environment);
-        } else if answer == Answer::Pending {
-            context.unsent &= !own;
-            context.pending |= own;
-        } else if answer == Answer::Retry {
-            self.retry = true;
-        } else {
-            self.fail::<S>(context, index, number, now);
+        match answer {
+            Answer::Ready { at, value } => {
+                context.unsent &= !own;
+                self.bind(context, index, number, Known { value, at }, now, environment);
+            }
+            Answer::Pending => {
+                context.unsent &= !own;
+                context.pending |= own;
+            }
+            Answer::Retry => self.retry = true,
+            Answer::Fault => self.fail::<S>(context, index, number, now),
         }
     }
 
@@ -264,7 +271,8 @@ impl Shared {
         self.registers.file[physical].value = entry.extension.extend(value, entry.width);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
         self.schedule::<S>(context, index, (number, physical), now, end);
-        if !loads {
+        // A narrow core that issues in order sends no load before an older one of the same address.
+        if S::NARROW || !loads {
             return;
         }
         context.performed |= bit(number);

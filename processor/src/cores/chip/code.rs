@@ -114,17 +114,12 @@ pub(super) struct Block {
     address: u64,
     physical: u64,
     version: u32,
-    /// By address, in parcels, modulo the length.
-    parcels: [Parcel; Self::PARCELS],
-}
-
-/// Two bytes of a fetch block, and the instruction that begins with them.
-#[derive(Clone, Copy, Debug)]
-struct Parcel {
-    bytes: u16,
-    /// Whether the instruction ends in the block.
-    whole: bool,
-    decoded: Decoded,
+    /// The instructions that end in the block, as bits; they and what follows are by address, in parcels of
+    /// two bytes, modulo the length.
+    whole: u32,
+    parcels: [u16; Self::PARCELS],
+    /// The instruction that begins with each parcel.
+    decoded: [Decoded; Self::PARCELS],
 }
 
 /// Where a core reads a fetch block.
@@ -157,14 +152,14 @@ impl Block {
     /// The two bytes at an address in the block.
     #[inline]
     pub(super) fn parcel(&self, pc: u64) -> u16 {
-        self.parcels[Self::place(pc)].bytes
+        self.parcels[Self::place(pc)]
     }
 
     /// The instruction at an address in the block, if it ends in the block.
     #[inline]
     pub(super) fn at(&self, pc: u64) -> Option<&Decoded> {
-        let parcel = &self.parcels[Self::place(pc)];
-        parcel.whole.then_some(&parcel.decoded)
+        let place = Self::place(pc);
+        (self.whole >> place & 1 != 0).then_some(&self.decoded[place])
     }
 }
 
@@ -200,15 +195,17 @@ impl Code {
         let parcel = |offset: u64| {
             if offset < config.fetch_block { memory.code(core, physical + offset).unwrap_or(0) } else { 0 }
         };
-        let unused = Parcel { bytes: 0, whole: false, decoded: Decoded::outside(config, address) };
-        let mut parcels = [unused; Block::PARCELS];
+        let decoded = [Decoded::outside(config, address); Block::PARCELS];
+        let mut block = Block { address, physical, version, whole: 0, parcels: [0; Block::PARCELS], decoded };
         for offset in (0..config.fetch_block).step_by(2) {
             let word = u32::from(parcel(offset)) | u32::from(parcel(offset + 2)) << 16;
             let decoded = Decoded::new(config, word, address + offset);
-            let whole = offset + u64::from(decoded.bytes) <= config.fetch_block;
-            parcels[Block::place(address + offset)] = Parcel { bytes: word as u16, whole, decoded };
+            let place = Block::place(address + offset);
+            let ends_inside = offset + u64::from(decoded.bytes) <= config.fetch_block;
+            block.whole |= u32::from(ends_inside) << place;
+            (block.parcels[place], block.decoded[place]) = (word as u16, decoded);
         }
-        let block = Arc::new(Block { address, physical, version, parcels });
+        let block = Arc::new(block);
         *slot = Some(Arc::clone(&block));
         block
     }

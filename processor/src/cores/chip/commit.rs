@@ -37,8 +37,10 @@ impl Shared {
         } else {
             // Without a jump for loads, which are hard to predict.
             context.accesses -= usize::from(entry.decoded.kind == Kind::Load);
-            context.loads &= !own;
-            context.performed &= !own;
+            if !S::NARROW {
+                context.loads &= !own;
+                context.performed &= !own;
+            }
         }
         if S::Observer::ENABLED {
             let hart = self.number * environment.config.contexts + index;

@@ -157,7 +157,7 @@ impl Fetch {
     pub(super) const NO_BLOCK: u64 = 1;
 
     /// Blocks that a context keeps. It affects the speed of the simulation only.
-    pub(super) const RECENT: usize = 16;
+    pub(super) const RECENT: usize = 64;
 
     /// The next instruction, if it is whole in the fetch buffer.
     #[inline]
@@ -199,7 +199,7 @@ pub(super) struct Context {
     pub(super) stores: u64,
     /// Instructions that issue without their second operand: stores.
     pub(super) late_data: u64,
-    /// Loads.
+    /// Issued loads. Not used by narrow cores that issue in order, as `performed`.
     pub(super) loads: u64,
     /// Loads that have their value.
     pub(super) performed: u64,
@@ -395,7 +395,22 @@ impl Context {
             let mut unfinished = issued.filter(|&number| self.ends[Self::slot(number)] > now);
             unfinished.any(|number| self.entry(number).decoded.kind == Kind::Load)
         } else {
-            self.loads & !self.done & !self.queued != 0
+            self.loads & !self.done != 0
+        }
+    }
+
+    /// Notes an instruction that is renamed and does more than compute, branch or load.
+    #[inline(never)]
+    pub(super) const fn note_effect(&mut self, kind: Kind, own: u64) {
+        if matches!(kind, Kind::Store | Kind::Atomic) {
+            self.stores |= own;
+            self.accesses += 1;
+        }
+        if matches!(kind, Kind::Store) {
+            self.late_data |= own;
+        }
+        if matches!(kind, Kind::Atomic | Kind::Fence) {
+            self.barriers |= own;
         }
     }
 

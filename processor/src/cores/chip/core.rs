@@ -333,31 +333,32 @@ impl Core {
     }
 
     /// As [`step_inlined`](Self::step_inlined).
-    pub(super) fn step<S: Setting>(
-        &mut self,
-        now: u64,
-        completions: &[Completion],
-        environment: &mut Environment<'_, S>,
-    ) -> u64 {
-        self.step_inlined(now, completions, environment)
+    pub(super) fn step<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u64 {
+        self.step_inlined(now, environment)
     }
 
-    /// Simulates cycle `now`, in which memory has completed these requests, of this core or others.
-    /// Returns the next cycle in which the core can do something without an event of the memory.
-    #[expect(clippy::inline_always, reason = "a call costs as much as a stage")]
-    #[inline(always)]
-    pub(super) fn step_inlined<S: Setting>(
+    /// Takes the requests of this core among those that memory has completed in cycle `now`, before the
+    /// stages of the cycle.
+    #[inline(never)]
+    pub(super) fn take<S: Setting>(
         &mut self,
         now: u64,
         completions: &[Completion],
         environment: &mut Environment<'_, S>,
-    ) -> u64 {
+    ) {
         self.account_until::<S>(environment.config, now);
         for completion in completions {
             if completion.core == self.shared.number && completion.source != Source::Dma {
                 self.complete(now, completion, environment);
             }
         }
+    }
+
+    /// Simulates cycle `now`. Returns the next cycle in which the core can do something without an event of the memory.
+    #[expect(clippy::inline_always, reason = "a call costs as much as a stage")]
+    #[inline(always)]
+    pub(super) fn step_inlined<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u64 {
+        self.account_until::<S>(environment.config, now);
         self.shared.begin();
         let issued = if !S::SINGLE {
             self.stages(now, environment)

@@ -158,12 +158,16 @@ impl Shared {
         let own = bit(number);
         let slot = Context::slot(number);
         let entry = &mut context.entries[slot];
-        for operand in 0..3 {
-            let source = context.map[usize::from(entry.decoded.sources[operand] & 63)];
-            entry.sources[operand] = source;
-            if !S::IN_ORDER && registers.file[source].from > now {
-                context.waiting[operand] |= own;
-                registers.consumers[usize::from(source)][operand] |= own;
+        let map = |source: u8| context.map[usize::from(source & 63)];
+        let [first, second, third] = entry.decoded.sources;
+        // Only some floating-point operations have a third operand.
+        entry.sources = [map(first), map(second), if third == 0 { 0 } else { map(third) }];
+        if !S::IN_ORDER {
+            for (operand, source) in entry.sources.into_iter().enumerate() {
+                if registers.file[source].from > now {
+                    context.waiting[operand] |= own;
+                    registers.consumers[usize::from(source)][operand] |= own;
+                }
             }
         }
         entry.physical = registers.sink;
@@ -177,20 +181,9 @@ impl Shared {
         }
         let kind = entry.decoded.kind;
         // Without a jump for loads, which are hard to predict.
-        let load = u64::from(kind == Kind::Load);
-        context.loads |= load << (number & 63);
-        context.accesses += load as usize;
+        context.accesses += usize::from(kind == Kind::Load);
         if kind > Kind::Branch {
-            if kind == Kind::Store {
-                context.stores |= own;
-                context.late_data |= own;
-            } else if kind == Kind::Atomic {
-                context.stores |= own;
-                context.barriers |= own;
-            } else if kind == Kind::Fence {
-                context.barriers |= own;
-            }
-            context.accesses += usize::from(kind.accesses_memory());
+            context.note_effect(kind, own);
         }
         if !S::IN_ORDER {
             context.queued |= own;
@@ -220,11 +213,8 @@ impl Shared {
             let entry = &mut entries[Context::slot(*tail)];
             if let Some(decoded) = fetch.buffered(environment.config) {
                 entry.decoded = *decoded;
-            } else {
-                let Some(decoded) = self.read_instruction(context, index, &mut accessed, now, environment) else {
-                    break;
-                };
-                context.entry_mut(context.tail).decoded = decoded;
+            } else if !self.read_instruction(context, index, &mut accessed, now, environment) {
+                break;
             }
             left -= 1;
             if self.append::<S>(context, now, environment.config) {
@@ -234,8 +224,9 @@ impl Shared {
         left
     }
 
-    /// The next instruction of a context, if it is not whole in the fetch buffer: reads the instruction
-    /// cache, unless this was `accessed` in this cycle.
+    /// Decodes the next instruction of a context, which is not whole in the fetch buffer, in the next
+    /// entry: reads the instruction cache, unless this was `accessed` in this cycle. False: not in this
+    /// cycle.
     #[inline(never)]
     fn read_instruction<S: Setting>(
         &mut self,
@@ -244,7 +235,7 @@ impl Shared {
         accessed: &mut bool,
         now: u64,
         environment: &mut Environment<'_, S>,
-    ) -> Option<Decoded> {
+    ) -> bool {
         let config = environment.config;
         let block_of = |address: u64| address & !(config.fetch_block - 1);
         loop {
@@ -254,27 +245,32 @@ impl Shared {
             let needed = block_of(first);
             if needed != context.fetch.block {
                 if std::mem::replace(accessed, true) {
-                    return None;
+                    return false;
                 }
                 match self.read_block(context, index, needed, now, environment) {
                     Ok(true) => {}
-                    Ok(false) => return None,
+                    Ok(false) => return false,
                     Err(exception) => {
                         let fetch = &mut context.fetch;
                         (fetch.half, fetch.outside) = (None, (exception, first));
-                        return Some(Decoded::outside(config, pc));
+                        context.entry_mut(context.tail).decoded = Decoded::outside(config, pc);
+                        return true;
                     }
                 }
             }
-            let block = context.fetch.recent[context.fetch.place].as_ref()?;
-            if let Some(half) = context.fetch.half.take() {
+            let Context { fetch, entries, tail, .. } = &mut *context;
+            let entry = &mut entries[Context::slot(*tail)];
+            let Some(block) = &fetch.recent[fetch.place % Fetch::RECENT] else { return false };
+            if let Some(half) = fetch.half.take() {
                 let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
-                return Some(*environment.code.crossing(config, pc, word));
+                entry.decoded = *environment.code.crossing(config, pc, word);
+                return true;
             }
             if let Some(decoded) = block.at(pc) {
-                return Some(*decoded);
+                entry.decoded = *decoded;
+                return true;
             }
-            context.fetch.half = Some(block.parcel(pc));
+            fetch.half = Some(block.parcel(pc));
         }
     }
 
@@ -297,7 +293,11 @@ impl Shared {
             return Ok(false);
         };
         environment.active = true;
-        match environment.memory.fetch(now, self.number, index as u8, physical) {
+        let answer = match environment.memory.fetch_at_once(now, self.number, physical) {
+            Some((at, version)) => FetchAnswer::Ready { at, version },
+            None => environment.memory.fetch(now, self.number, index as u8, physical),
+        };
+        match answer {
             FetchAnswer::Ready { at, version } => {
                 let place = Place { core: self.number, address, physical, version };
                 fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;

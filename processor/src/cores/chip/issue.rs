@@ -144,8 +144,9 @@ impl Shared {
         let [first, second, third] = entry.sources;
         let from = |source| self.registers.file[source].from;
         let second = if entry.decoded.kind == Kind::Store { 0 } else { from(second) };
+        let third = if third == 0 { 0 } else { from(third) };
         // Without a jump for each operand: which of them are ready is hard to predict.
-        from(first).max(second).max(from(third)) <= now
+        from(first).max(second).max(third) <= now
     }
 
     /// Whether the second operand of an instruction, the data of a store, is ready in cycle `now` or, if
@@ -176,6 +177,10 @@ impl Shared {
         let slot = Context::slot(number);
         let entry = &mut context.entries[slot];
         let end = now + u64::from(entry.decoded.latency);
+        if !S::NARROW {
+            // Without a jump, which is hard to predict.
+            context.loads |= u64::from(entry.decoded.kind == Kind::Load) << (number & 63);
+        }
         if !S::NARROW
             && let Some(supervisor) = &context.supervisor
             && !supervisor.has_float()
@@ -194,7 +199,7 @@ impl Shared {
         let (operation, pc, physical) = (entry.decoded.operation, entry.pc, entry.physical);
         let [a, b, third] = entry.sources;
         let value = |source| self.registers.file[source].value;
-        let (a, b, third) = (value(a), value(b), value(third));
+        let (a, b, third) = (value(a), value(b), if third == 0 { 0 } else { value(third) });
         let result = &mut self.registers.file[physical].value;
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
             Begun::Ends => self.schedule::<S>(context, index, (number, physical), now, end),

@@ -72,16 +72,18 @@ impl L1 {
         }
     }
 
-    /// Whether an access is to one bank, which is free and is taken, and finds its line, which is the most
-    /// recently used of its set. If not, nothing changes.
+    /// The way of a line, if it is the most recently used of its set, and if the access is to one bank, which
+    /// is free and is taken. If not, nothing changes.
     #[inline]
-    pub(super) fn hits_at_once(&mut self, line: u64, address: u64, width: u64, cycle: u64) -> bool {
+    pub(super) fn hit_at_once(&mut self, line: u64, address: u64, width: u64, cycle: u64) -> Option<&Way> {
         let (first, last) = self.banks(address, width);
-        let hits = self.ways[self.set(line)].line == line && first == last && self.taken[first] != cycle + 1;
-        if hits {
-            self.taken[first] = cycle + 1;
+        let way = &self.ways[self.set(line)];
+        let taken = &mut self.taken[first];
+        if way.line != line || first != last || *taken == cycle + 1 {
+            return None;
         }
-        hits
+        *taken = cycle + 1;
+        Some(way)
     }
 
     #[inline]

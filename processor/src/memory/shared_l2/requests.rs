@@ -24,18 +24,8 @@ impl<D: Device> SharedL2<D> {
         let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
         let caches = &mut self.cores[core];
         let writes = &self.requests[core].writes;
-        let end = writes.end();
-        let (covered, bytes) = if writes.is_empty() { (0, 0) } else { writes.forward(context, address, width, end) };
+        let (covered, bytes) = writes.forward(context, address, width);
         let at = cycle + caches.data.hit;
-        // By far the most frequent case.
-        if first == last
-            && !reserves
-            && covered != mask(width)
-            && caches.data.hits_at_once(first, address, width.into(), cycle)
-        {
-            caches.data_statistics.hits += 1;
-            return Answer::Ready { at, value: self.backing.load(address, width) & !covered | bytes };
-        }
         if !caches.data.banks_are_free(address, width.into(), cycle) {
             caches.data_statistics.bank_conflicts += 1;
             return Answer::Retry;

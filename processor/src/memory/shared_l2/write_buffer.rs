@@ -101,10 +101,15 @@ impl WriteBuffer {
         self.performed += 1;
     }
 
-    /// The bytes of the stores of `context` with numbers below `end` among `width` bytes at
-    /// `address`: a mask of them, and their values.
+    /// The bytes of the stores of `context` among `width` bytes at `address`: a mask of them, and their
+    /// values.
     #[inline]
-    pub(super) fn forward(&self, context: u8, address: u64, width: u8, end: u64) -> (u64, u64) {
+    pub(super) fn forward(&self, context: u8, address: u64, width: u8) -> (u64, u64) {
+        forward(self.entries.iter(), context, address, width)
+    }
+
+    /// As [`forward`](Self::forward), of stores with numbers below `end`.
+    pub(super) fn forward_before(&self, end: u64, context: u8, address: u64, width: u8) -> (u64, u64) {
         let count = end.saturating_sub(self.performed);
         forward(self.entries.iter().zip(0..count).map(|(entry, _)| entry), context, address, width)
     }
