@@ -8,6 +8,7 @@ mod clauses;
 mod docs;
 mod headers;
 mod layers;
+mod libraries;
 mod machine;
 mod models;
 mod python;
@@ -48,6 +49,7 @@ type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 /// Every guard, in the order in which they run.
 const GUARDS: &[Guard] = &[
     ("layers", layers::check),
+    ("libraries", libraries::check),
     ("models", models::check),
     ("python", python::check),
     ("headers", headers::check),
