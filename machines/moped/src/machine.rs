@@ -5,6 +5,8 @@
 mod account;
 mod memory;
 mod messages;
+mod observe;
+mod parameters;
 mod results;
 mod symbols;
 mod timed;
@@ -15,12 +17,10 @@ mod watch;
 use std::collections::BTreeMap;
 
 use mb_core::ParameterError;
-use mb_guest::kernel::{Boot, BootError, Ended, KernelHost, UserProgram};
+use mb_guest::kernel::{Boot, KernelHost, UserProgram};
 use mb_processor::chip::{self, CallHandler, ChipFault};
 use mb_processor::directory::CoherentMemory;
-use mb_processor::functional::{
-    Counts, Functional, HartState, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop,
-};
+use mb_processor::functional::{Counts, Functional, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
 use mb_processor::linux::Files;
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{Memory, Syscall, SyscallResult};
@@ -28,90 +28,15 @@ use mb_processor::{Memory, Syscall, SyscallResult};
 use self::account::Account;
 pub use self::account::{Activity, Cycles};
 pub use self::messages::{MessageRecord, Messages};
+pub use self::parameters::{MachineError, MachineParameters, Mode};
 pub use self::results::{COUNTS, Count, Region, Snapshot};
 use self::symbols::Symbols;
 use self::timed::{Diagram, Parts, Settled, Timed};
-use self::timeline::Timeline;
 pub use self::timing::{CoreKind, SETTABLE, TimingParameters, pentium4, two_wide};
 pub use self::watch::Waiting;
 use self::watch::Watch;
 use crate::contract::{CONTROL, PORTS};
-use crate::{Counters, FunctionalMoped, Moped, MopedParameters};
-
-/// How the machine executes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// Without time, whatever the programs ask for.
-    #[default]
-    Functional,
-    /// With time from the start on.
-    Timing,
-    /// As the programs ask for by `mb_mark`: it becomes more detailed when the first process asks for it, and less
-    /// detailed when all processes that have asked for anything agree. Warm-up and timing both execute with time and
-    /// differ in how their regions are named. At the begin of a program it is functional.
-    Markers,
-}
-
-/// What the machine is built from. Without time, times are those of [`Functional`]: instructions of one hart; with time
-/// they are cycles.
-#[derive(Clone, PartialEq, Debug)]
-pub struct MachineParameters {
-    /// Harts, 1 to 64; process r of a program starts on hart r modulo this.
-    pub harts: u32,
-    /// Bytes of memory, a multiple of 4096.
-    pub memory: u64,
-    /// Units of time in a second, as programs see it.
-    pub frequency: u64,
-    /// Time between timer interrupts while processes share a hart.
-    pub slice: u64,
-    /// Instructions of a hart's turn, without time.
-    pub quantum: u32,
-    /// The devices; without them, programs have no ports. Their number of nodes becomes that of harts.
-    pub moped: Option<MopedParameters>,
-    /// Time without progress that is a deadlock. While processes share a hart it is at least two slices of every
-    /// process.
-    pub patience: u64,
-    /// Time at which a run stops.
-    pub limit: u64,
-    /// Seed of the random numbers that programs get.
-    pub seed: u64,
-    /// How it executes.
-    pub mode: Mode,
-    /// Cores and caches with time. Their numbers of cores and nodes become that of harts. `None`: table 1, with cores
-    /// out of order.
-    pub timing: Option<TimingParameters>,
-}
-
-impl Default for MachineParameters {
-    /// 16 harts of 1 GHz, 1 GiB, no device, no limit, no time; 100 million instructions of a hart without progress are
-    /// a deadlock.
-    fn default() -> Self {
-        Self {
-            harts: 16,
-            memory: 1 << 30,
-            frequency: 1_000_000_000,
-            slice: 10_000_000,
-            quantum: 64,
-            moped: None,
-            patience: 100_000_000,
-            limit: u64::MAX,
-            seed: 1,
-            mode: Mode::Functional,
-            timing: None,
-        }
-    }
-}
-
-/// Why a machine cannot be built.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum MachineError {
-    /// It cannot start.
-    #[error("{0}")]
-    Boot(#[from] BootError),
-    /// A parameter of cores, caches or switch.
-    #[error("{0}")]
-    Parameter(#[from] ParameterError),
-}
+use crate::{FunctionalMoped, Moped, MopedParameters};
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -414,225 +339,6 @@ impl<F: Files> Machine<F> {
             if end.cycle > begin.cycle {
                 self.regions.push(Region { kind: self.kind, begin, end });
             }
-        }
-    }
-
-    /// The regions with time so far, in order; that which goes on ends at the current cycle.
-    #[must_use]
-    pub fn regions(&self) -> Vec<Region> {
-        let mut regions = self.regions.clone();
-        if let (Execution::Timed(timed), Some(begin)) = (&self.execution, &self.begun) {
-            let end = timed.snapshot(&mut self.account.clone());
-            regions.push(Region { kind: self.kind, begin: begin.clone(), end });
-        }
-        regions
-    }
-
-    /// What the devices moved with time.
-    #[must_use]
-    pub fn moved(&self) -> &Messages {
-        match &self.execution {
-            Execution::Timed(timed) => timed.memory.messages(),
-            _ => &self.messages,
-        }
-    }
-
-    /// Records what cores do from here on, for [`timeline`](Self::timeline).
-    pub fn record_timeline(&mut self) {
-        self.account.timeline = Some(Timeline::default());
-    }
-
-    /// What cores and devices did with time, in the Trace Event Format that the Perfetto viewer opens; nothing without
-    /// [`record_timeline`](Self::record_timeline). A cycle is shown as a nanosecond.
-    #[must_use]
-    pub fn timeline(&self) -> Option<String> {
-        let mut timeline = self.account.timeline.clone()?;
-        timeline.stop(self.time());
-        Some(timeline.write(self.harts(), &self.symbols, self.moved()))
-    }
-
-    /// Records the pipelines in these cycles, for [`diagram`](Self::diagram).
-    pub fn record_diagram(&mut self, cycles: std::ops::Range<u64>) {
-        let name: fn(&chip::Passage) -> String = chip::hart_and_pc;
-        let diagram = Some((cycles.end, chip::ChipKanata::new(cycles, name)));
-        match &mut self.execution {
-            Execution::Timed(timed) => timed.diagram = diagram,
-            _ => self.diagram = diagram,
-        }
-    }
-
-    /// Takes the diagram of the pipelines in the Kanata format.
-    pub fn diagram(&mut self) -> Option<String> {
-        let diagram = match &mut self.execution {
-            Execution::Timed(timed) => timed.diagram.take(),
-            _ => self.diagram.take(),
-        };
-        let mut text = String::new();
-        diagram?.1.finish(&mut text).ok()?;
-        Some(text)
-    }
-
-    /// Whether the machine executes with time.
-    #[must_use]
-    pub fn has_time(&self) -> bool {
-        matches!(self.execution, Execution::Timed(_))
-    }
-
-    /// Program and rank of each process, in the order of the kernel's process numbers.
-    #[must_use]
-    pub fn processes(&self) -> &[(u32, u32)] {
-        &self.processes
-    }
-
-    /// The parameters of cores, caches and switch.
-    #[must_use]
-    pub fn timing(&self) -> &TimingParameters {
-        &self.timing
-    }
-
-    /// The state of a hart after its last committed instruction.
-    fn state(&self, hart: usize) -> HartState {
-        match &self.execution {
-            Execution::Functional(functional) => *functional.state(hart),
-            Execution::Timed(timed) => timed.state(hart),
-            Execution::Moving => HartState::new(0, 0, 0),
-        }
-    }
-
-    /// Whether a hart waits for an interrupt.
-    fn is_waiting(&self, hart: usize) -> bool {
-        match &self.execution {
-            Execution::Functional(functional) => functional.state(hart).waits,
-            Execution::Timed(timed) => timed.chip.is_waiting(hart),
-            Execution::Moving => false,
-        }
-    }
-
-    fn stretches(&self, hart: usize) -> u64 {
-        self.counts(hart).stretches + self.account.stretches(hart)
-    }
-
-    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        match &self.execution {
-            Execution::Functional(functional) => functional.memory().get(address, length),
-            Execution::Timed(timed) => timed.memory.bytes(address, length),
-            Execution::Moving => None,
-        }
-    }
-
-    fn word(&self, address: u64) -> Option<u64> {
-        self.bytes(address, 8)?.first_chunk().map(|word| u64::from_le_bytes(*word))
-    }
-
-    /// Where the processes are that hold a hart.
-    #[must_use]
-    pub fn waiting(&self) -> Vec<Waiting> {
-        watch::waiting(self)
-    }
-
-    /// The processes that ended, in order of time.
-    #[must_use]
-    pub fn ended(&self) -> &[Ended] {
-        self.host.host.ended()
-    }
-
-    /// Files, console and markers.
-    #[must_use]
-    pub fn host(&self) -> &KernelHost<F> {
-        &self.host.host
-    }
-
-    /// What the kernel wrote, with the function of each address `pc`, and the call of MPI in which it is.
-    #[must_use]
-    pub fn messages(&self) -> String {
-        let mut text = String::new();
-        let mut places = self.host.host.places().iter().peekable();
-        for line in self.host.host.messages().lines() {
-            text.push_str(line);
-            let number = |word: &str, radix| {
-                let rest = line.split_once(word)?.1.trim_start_matches("0x");
-                let end = rest.find(|letter: char| !letter.is_digit(radix)).unwrap_or(rest.len());
-                u64::from_str_radix(&rest[..end], radix).ok()
-            };
-            let program = number("program ", 10).and_then(|program| self.symbols.get(usize::try_from(program).ok()?));
-            if let (Some(symbols), Some(pc)) = (program, number("pc ", 16)) {
-                if let Some(name) = symbols.name(pc) {
-                    text.push_str(" in ");
-                    text.push_str(&name);
-                }
-                let place = number("core ", 10)
-                    .and_then(|hart| places.next_if(|place| place.hart as u64 == hart && place.pc == pc));
-                let addresses = place.into_iter().flat_map(|place| place.stack.iter().copied());
-                if let Some((call, caller)) = symbols.innermost_call(pc, addresses) {
-                    text.push_str(", called from ");
-                    text.push_str(call);
-                    if let Some(caller) = caller {
-                        text.push_str(" in ");
-                        text.push_str(&caller);
-                    }
-                }
-            }
-            text.push('\n');
-        }
-        text
-    }
-
-    /// What a hart did without time.
-    #[must_use]
-    pub fn counts(&self, hart: usize) -> Counts {
-        let mut counts = self.earlier[hart];
-        if let Execution::Functional(functional) = &self.execution {
-            add(&mut counts, functional.counts(hart));
-        }
-        counts
-    }
-
-    /// Instructions of a hart with time: in user mode, and in the kernel.
-    #[must_use]
-    pub fn timed_instructions(&self, hart: usize) -> (u64, u64) {
-        self.account.instructions(hart)
-    }
-
-    /// Number of harts.
-    #[must_use]
-    pub fn harts(&self) -> usize {
-        self.earlier.len()
-    }
-
-    /// The time: the longest way of a hart, with its waits.
-    #[must_use]
-    pub fn time(&self) -> u64 {
-        match &self.execution {
-            Execution::Functional(functional) => functional.time(),
-            Execution::Timed(timed) => timed.chip.now(),
-            Execution::Moving => 0,
-        }
-    }
-
-    fn moped(&mut self) -> &Moped {
-        match &mut self.execution {
-            Execution::Functional(functional) => functional.device().moped(),
-            Execution::Timed(timed) => timed.memory.moped(),
-            Execution::Moving => unreachable!("a change of execution is complete"),
-        }
-    }
-
-    /// What the device of a node did.
-    pub fn device(&mut self, node: usize) -> Counters {
-        self.moped().counters(node)
-    }
-
-    /// Descriptors in the table of a node.
-    pub fn descriptors(&mut self, node: usize) -> usize {
-        self.moped().used(node)
-    }
-
-    /// Physical addresses of lines that the device copied and that are not memory, since the last change of execution.
-    pub fn refused_lines(&mut self) -> &[u64] {
-        match &mut self.execution {
-            Execution::Functional(functional) => functional.device().refused(),
-            Execution::Timed(timed) => timed.memory.refused(),
-            Execution::Moving => &[],
         }
     }
 }
