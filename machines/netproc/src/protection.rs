@@ -240,7 +240,7 @@ impl Protection {
             Target::Table
         } else if self.ring.contains(&address) {
             Target::Ring
-        } else if (self.ring.end..rules.heap.end).contains(&address) {
+        } else if !self.ring.is_empty() && (self.ring.end..rules.heap.end).contains(&address) {
             // An odd number of lines, as in `os.c`.
             let pitch = ((FRAME_OFFSET + rules.buffer_bytes).div_ceil(LINE) | 1) * LINE;
             let buffers_end = self.ring.end.next_multiple_of(LINE) + rules.buffers * pitch;
@@ -248,5 +248,34 @@ impl Protection {
         } else {
             return None;
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before SPINE has a ring there are no buffers.
+    #[test]
+    fn an_address_without_memory_is_left_to_the_memory_at_any_time() {
+        let rules = HandlerRules {
+            text: 0x1000..0x2000,
+            code: 0x1000..0x2000,
+            data: 0x2000..0x3000,
+            stacks: 0x3000..0x3000 + STACK_PITCH,
+            status: 0x7000..0x7000 + HartStatus::BYTES,
+            heap: 0x8000..0x10_0000,
+            buffer_bytes: 2048,
+            buffers: 16,
+            ..HandlerRules::default()
+        };
+        let status = rules.status.start;
+        let mut protection = Protection::new(rules, 1);
+        protection.stored(status, 8, u64::MAX); // no packet
+        assert_eq!(protection.refuses(0, 0x1000, 8, 4), None);
+        assert_eq!(protection.refuses(0, 0x1000, 0x9000, 4), Some(Target::Table));
+        protection.set_ring(0x9000..0x9400);
+        assert_eq!(protection.refuses(0, 0x1000, 8, 4), None);
+        assert_eq!(protection.refuses(0, 0x1000, 0x9400, 4), Some(Target::Buffer));
     }
 }
