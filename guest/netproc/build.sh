@@ -33,4 +33,5 @@ if [ -n "$handler" ]; then
   "$cc" "-march=$march" "${flags[@]}" "-I$PWD" "-ffile-prefix-map=$(dirname "$handler")=." -Wno-error \
     -c -o "$objects/handler.o" "$handler"
 fi
-"$cc" "-march=$march" "${flags[@]}" "${link_flags[@]}" -T netproc.ld -o "$out" "$objects"/*.o
+"$cc" "-march=$march" "${flags[@]}" "${link_flags[@]}" ${handler:+-Wl,--require-defined=np_handler} -T netproc.ld \
+  -o "$out" "$objects"/*.o

@@ -100,6 +100,10 @@ pub fn commands(
     object_files.sort_unstable();
     let mut link = base.clone();
     link.extend(include_str!("../netproc/link_flags").lines().map(str::to_owned));
+    if handler.is_some() {
+        // SPINE refers to it weakly: without this, the first packet would be an error.
+        link.push("-Wl,--require-defined=np_handler".to_owned());
+    }
     link.extend(["-T".to_owned(), "netproc.ld".to_owned(), "-o".to_owned(), text(output)]);
     link.extend(object_files);
     commands.push(link);
