@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from matchbench import MatchbenchError, _native, netproc
+from matchbench import MatchbenchError, _native, netproc, tables
 from matchbench.cli import main
 
 HANDLER = """
@@ -47,6 +47,27 @@ def test_a_run_prints_the_answer_first_and_accounts_for_every_packet(
     assert "packets       200 in: 200 forwarded" in lines
     assert "checked       200 decisions, 0 wrong" in lines
     assert any(line.startswith("issue slots by hart") for line in lines)
+    at = lines.index("windows of 100 packets")
+    assert lines[at + 1].split()[:5] == ["end", "packets", "packets/s", "IPC", "executed"]
+    assert lines[at + 1].endswith("l1d misses  l2 misses  l1-l2 bus  memory bus")
+    assert [line.split()[2] for line in lines[at + 2 :]] == ["100", "100"]
+
+
+def test_a_rest_of_a_window_is_shown_and_is_not_the_fastest_window(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "router.json"
+    capture = Path(__file__).parents[1] / "examples" / "netproc" / "router.pcap"
+    words = ["compare", str(capture), "-n", "150", "-a", "smt2", "-o", str(path)]
+    status, out, _ = run(capsys, *words, "--set", "application=null")
+    assert status == 0
+    (found,) = json.loads(path.read_text())["runs"]
+    assert found["windows"]["packets"] == [100, 50]
+    whole, rest = (tables.count(round(rate)) for rate in found["windows"]["packets_per_second"])
+    row = out.splitlines()[3]
+    assert (row.count(whole), row.count(rest)) == (2, 0), row
+    status, out, _ = run(capsys, "run", "null", "-n", "2150", "-a", "smt2", "--set", "timing=functional")
+    assert (status, out.splitlines()[-1]) == (0, "and 2 more windows; `-o FILE.json` writes all of them")
 
 
 def test_a_comparison_names_the_best_processor_first(
@@ -74,7 +95,14 @@ def test_json_has_parameters_with_sources_and_windows(
     values = {each["name"]: (each["value"], each["source"]) for each in found["parameters"]}
     assert values["classifier"] == ("table", "user")
     assert values["cores"] == ("4", "paper")
-    assert found["windows"]["packets"] == [100, 100]
+    windows = found["windows"]
+    assert windows["packets"] == [100, 100]
+    # Windows add up to the totals: what was issued, why slots were empty, caches and buses.
+    for total in ("used", "squashed", "memory", "dependences"):
+        assert sum(windows[total]) == sum(found["harts"][total]), total
+    for name, count in zip(found["memory"]["what"], found["memory"]["count"], strict=True):
+        assert sum(windows[name]) == count, name
+    assert min(windows["l1-l2 bus busy cycles"]) > 0
     assert plot.read_text().startswith("<?xml")
     assert plot.with_suffix(".png").exists()
 
@@ -140,6 +168,16 @@ def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
     assert status == 1
     assert "handler.c:2:" in err
     assert str(tmp_path) not in err.split("\n", 1)[1]
+
+
+@needs_compiler
+def test_a_file_without_a_handler_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
+    source.write_text(HANDLER.replace("np_handler(", "np_handlers("))
+    status, _, err = run(capsys, "build", str(source), "-o", str(program))
+    assert status == 1
+    assert "required symbol `np_handler' not defined" in err
+    assert not program.exists()
 
 
 @needs_compiler

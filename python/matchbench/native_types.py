@@ -182,9 +182,9 @@ class ChipRun(TypedDict):
 class NetprocReport(TypedDict):
     """Result of a network processor.
 
-    `summary` has one row; `windows` a row for 100 packets; `harts` a column for each cause of empty issue
-    slots; `memory` counts of caches and buses. `error` says why the run ended early, `kanata` is a pipeline
-    diagram.
+    `summary` has one row; `harts` a column for each cause of empty issue slots; `memory` counts of caches
+    and buses; `windows` a row for 100 packets, with the columns of `harts` and a column for each count of
+    `memory`. `error` says why the run ended early, `kanata` is a pipeline diagram.
     """
 
     summary: Columns

@@ -70,7 +70,7 @@ fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameter
         flow_buckets: assumed(1024, "more than the open connections of generated traffic"),
         flows: assumed(16_384, "more than the connections of generated traffic"),
         heap_bytes: assumed(67_108_864, "no limit: tables of 100,000 routes fit"),
-        handler_limit: assumed(50_000_000, "a thousand times the cycles of 3DES on a long packet"),
+        handler_limit: assumed(50_000_000, "ten times the cycles of 3DES on the longest frame, 16 KB"),
         setup_limit: assumed(2_000_000_000, "tables of 1,000,000 routes are built in less"),
         processor,
         line: paper(64, "table 4"),

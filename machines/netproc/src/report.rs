@@ -21,7 +21,7 @@ pub struct Snapshot {
 }
 
 /// A number of packets in a row, and what they took.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Cycle of its end, counted from the start of reception.
     pub end: u64,
@@ -31,6 +31,14 @@ pub struct Window {
     pub packets: u64,
     /// Instructions executed by all harts.
     pub instructions: u64,
+    /// Issue slots used by all harts, wrong paths included.
+    pub used: u64,
+    /// Of these, for instructions that were squashed.
+    pub squashed: u64,
+    /// Issue slots of all harts left empty, by cause.
+    pub lost: Vec<(&'static str, u64)>,
+    /// Caches, buses and predictors.
+    pub memory: Vec<Count>,
 }
 
 impl Window {
@@ -191,12 +199,18 @@ fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 fn window(before: &Snapshot, after: &Snapshot, start: u64) -> Window {
-    let instructions = |counts: &Counts| counts.harts.iter().map(|hart| hart.instructions).sum::<u64>();
+    let harts = harts(&before.counts, &after.counts, &BTreeMap::new());
+    let sum = |of: fn(&HartReport) -> u64| harts.iter().map(of).sum();
+    let lost = |cause: usize| harts.iter().map(|hart| hart.lost[cause].1).sum();
     Window {
         end: after.cycle.saturating_sub(start),
         cycles: after.cycle.saturating_sub(before.cycle),
         packets: after.packets - before.packets,
-        instructions: instructions(&after.counts).saturating_sub(instructions(&before.counts)),
+        instructions: sum(|hart| hart.instructions),
+        used: sum(|hart| hart.used),
+        squashed: sum(|hart| hart.squashed),
+        lost: after.counts.causes.iter().enumerate().map(|(cause, name)| (*name, lost(cause))).collect(),
+        memory: memory(&before.counts, &after.counts),
     }
 }
 

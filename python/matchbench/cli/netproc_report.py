@@ -11,9 +11,12 @@ from matchbench import netproc, tables
 from matchbench.netproc import Result
 from matchbench.output import whole_file
 
+MOST_WINDOWS = 20
+"""Windows that a run prints: those of the 2000 packets of a scenario."""
+
 
 def show_run(result: Result, name: str) -> None:
-    """Print a run: the answer, totals, issue slots by hart and cause, caches and buses."""
+    """Print a run: the answer, totals, issue slots by hart and cause, caches and buses, windows."""
     summary, report = result.summary, result.report
     tables.line(_sentence(result, name), style="bold")
     tables.line()
@@ -59,6 +62,7 @@ def show_run(result: Result, name: str) -> None:
             for what, number in rows
         ]
         tables.show("caches, buses and predictors", ["", ">count", ">of the cycles"], shown)
+    _show_windows(result)
 
 
 def _sentence(result: Result, name: str) -> str:
@@ -77,8 +81,7 @@ def _sentence(result: Result, name: str) -> str:
 def _show_slots(result: Result) -> None:
     """Print the share of issue slots by hart: used, squashed, and empty by cause."""
     harts = result.report["harts"]
-    causes = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
-    causes = [name for name in causes if any(harts[name])]
+    causes = _causes(result)
     rows = []
     total = sum(harts["used"]) + sum(sum(harts[name]) for name in causes)
     for place, hart in enumerate(harts["hart"]):
@@ -101,6 +104,57 @@ def _show_slots(result: Result) -> None:
     tables.show("issue slots by hart", columns, rows)
 
 
+def _causes(result: Result) -> list[str]:
+    """Return the causes of empty issue slots that occurred."""
+    harts = result.report["harts"]
+    causes = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
+    return [name for name in causes if any(harts[name])]
+
+
+def _show_windows(result: Result) -> None:
+    """Print rate, issue slots of all harts, caches and buses, window by window."""
+    windows = result.report["windows"]
+    if not windows["packets"]:
+        return
+    causes = _causes(result) if result.report["memory"]["what"] else []
+    rows = []
+    for place, packets in enumerate(windows["packets"][:MOST_WINDOWS]):
+        row = {name: values[place] for name, values in windows.items()}
+        cells: list[str | None] = [
+            tables.time(row["end_ns"]),
+            _count(packets),
+            _count(round(row["packets_per_second"])),
+            tables.decimal(row["ipc"]),
+        ]
+        if causes:
+            total = row["used"] + sum(row[name] for name in causes)
+            slots = [row["used"] - row["squashed"], row["squashed"], *(row[name] for name in causes)]
+            cells += [tables.share(slot / total) if total else None for slot in slots]
+            cells += [_count(row["l1d misses"]), _count(row["l2 misses"])]
+            busy = row["cycles"] or 1
+            cells += [tables.share(row[f"{bus} busy cycles"] / busy) for bus in ("l1-l2 bus", "memory bus")]
+        rows.append(cells)
+    columns = [">end", ">packets", ">packets/s", ">IPC"]
+    spare: list[set[int]] = []
+    if causes:
+        shown = ["executed", "squashed", *causes, "l1d misses", "l2 misses", "l1-l2 bus", "memory bus"]
+        columns += [f">{name}" for name in shown]
+        # A narrow terminal omits all but the shares of executed instructions and of the buses.
+        spare = [set(range(5, 6 + len(causes))), {6 + len(causes), 7 + len(causes)}]
+    tables.line()
+    tables.show("windows of 100 packets", columns, rows, spare=spare)
+    more = len(windows["packets"]) - MOST_WINDOWS
+    if more > 0:
+        tables.line(f"and {_count(more)} more windows; `-o FILE.json` writes all of them")
+
+
+def _rates(result: Result) -> list[float]:
+    """Return the rates of the whole windows; the last one may have fewer packets."""
+    windows = result.report["windows"]
+    pairs = zip(windows["packets"], windows["packets_per_second"], strict=True)
+    return [rate for packets, rate in pairs if packets == windows["packets"][0]]
+
+
 def show_comparison(results: Sequence[Result], name: str) -> None:
     """Print which processor has the highest packet rate, then a row for each."""
     tables.line(netproc.answer(results, name), style="bold")
@@ -110,7 +164,7 @@ def show_comparison(results: Sequence[Result], name: str) -> None:
     for result in results:
         summary = result.summary
         relative = result.packets_per_second / first if first and result.passed else None
-        rates = result.report["windows"]["packets_per_second"]
+        rates = _rates(result)
         memory = dict(zip(result.report["memory"]["what"], result.report["memory"]["count"], strict=True))
         cycles = summary["cycles"] or 1
         rows.append(

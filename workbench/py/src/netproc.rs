@@ -258,6 +258,8 @@ fn to_python<'py>(
     Ok(all)
 }
 
+/// A row for each window: packets, rate, issue slots of all harts used and squashed, a column for each cause of empty
+/// slots, and one for each count of caches, buses and predictors.
 fn windows<'py>(py: Python<'py>, report: &Report, clock: mb_core::Clock) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     columns!(dict, report.windows, |row| {
@@ -266,7 +268,17 @@ fn windows<'py>(py: Python<'py>, report: &Report, clock: mb_core::Clock) -> PyRe
         "packets" => row.packets,
         "packets_per_second" => row.rate(clock),
         "ipc" => row.ipc(),
+        "used" => row.used,
+        "squashed" => row.squashed,
     });
+    if let Some(first) = report.windows.first() {
+        for (place, (cause, _)) in first.lost.iter().enumerate() {
+            dict.set_item(cause, report.windows.iter().map(|row| row.lost[place].1).collect::<Vec<_>>())?;
+        }
+        for (place, count) in first.memory.iter().enumerate() {
+            dict.set_item(&count.name, report.windows.iter().map(|row| row.memory[place].value).collect::<Vec<_>>())?;
+        }
+    }
     Ok(dict)
 }
 
