@@ -47,7 +47,8 @@ impl MemorySystem for Board {
         self.memory.request(cycle, request)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call costs half as much as the load")]
+    #[inline(always)]
     fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
         self.memory.load_at_once(cycle, core, context, address, width)
     }

@@ -446,6 +446,9 @@ impl Chip {
         let result = self.run_cycles::<S>(until, memory, host, observer);
         for core in &mut self.cores {
             core.account_until::<S>(&self.config, self.now);
+            for context in &mut core.contexts {
+                context.count_instructions::<S>();
+            }
         }
         result
     }

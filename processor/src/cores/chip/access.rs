@@ -137,7 +137,7 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) {
         let own = bit(number);
-        let older = context.before(number);
+        let older = context.before_in_flight(number);
         // Every older store must have an address.
         if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
             return;

@@ -23,13 +23,13 @@ impl Shared {
             return false;
         }
         let number = context.head;
-        let own = bit(number);
         if !context.has_ended::<S>(number, now) {
             return false;
         }
         let mut continues = None;
         let entry = context.entry(number);
-        if entry.decoded.kind > Kind::Load || entry.fails {
+        let is_plain = entry.decoded.kind <= Kind::Load && !entry.fails;
+        if !is_plain {
             match self.finish_oldest(context, index, now, environment) {
                 Ok(next) => continues = next,
                 Err(Waits) => return false,
@@ -38,8 +38,8 @@ impl Shared {
             // Without a jump for loads, which are hard to predict.
             context.accesses -= usize::from(entry.decoded.kind == Kind::Load);
             if !S::NARROW {
-                context.loads &= !own;
-                context.performed &= !own;
+                context.loads &= !bit(number);
+                context.performed &= !bit(number);
             }
         }
         if S::Observer::ENABLED {
@@ -52,24 +52,26 @@ impl Shared {
         if entry.decoded.destination != 0 {
             self.registers.free.push(entry.previous);
         }
-        context.float_status.flags |= entry.flags;
+        if entry.flags != 0 {
+            context.float_status.flags |= entry.flags;
+        }
         if !S::NARROW && context.supervisor.is_some() {
             let floats = entry.flags != 0 || entry.decoded.destination >= 32;
             context.note_mode(floats, continues.is_some());
         }
         context.head += 1;
-        context.retired += 1;
-        context.statistics.committed += 1;
         if S::IN_ORDER {
             context.ends[Context::slot(number)] = u64::MAX;
         } else {
-            context.done &= !own;
+            context.done &= !bit(number);
         }
-        context.mispredicted &= !own;
-        if let Some(next) = continues {
-            context.waits = false;
-            context.redirect(next, now);
-            context.fetch.block = Fetch::NO_BLOCK;
+        if !is_plain {
+            context.mispredicted &= !bit(number);
+            if let Some(next) = continues {
+                context.waits = false;
+                context.redirect(next, now);
+                context.fetch.block = Fetch::NO_BLOCK;
+            }
         }
         true
     }

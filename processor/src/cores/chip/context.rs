@@ -227,8 +227,8 @@ pub(super) struct Context {
     pub(super) history: u64,
     /// Floating-point exceptions of committed instructions, and the rounding mode.
     pub(super) float_status: FloatStatus,
-    /// Instructions committed, as the program reads it.
-    pub(super) retired: u64,
+    /// Instructions that the hart had committed before the first of this context, as the program counts.
+    pub(super) retired_before: u64,
     /// Privilege mode and registers of a context that has them.
     pub(super) supervisor: Option<Supervisor>,
     /// When the context entered supervisor mode.
@@ -237,6 +237,7 @@ pub(super) struct Context {
     pub(super) halted: bool,
     /// The oldest instruction is a wait or a call that waits.
     pub(super) waits: bool,
+    /// What follows from the numbers of instructions is added at the end of each run.
     pub(super) statistics: HartStatistics,
 }
 
@@ -307,7 +308,7 @@ impl Context {
             returns: ReturnStack::new(config.predictor.return_stack),
             history: 0,
             float_status: FloatStatus::default(),
-            retired: 0,
+            retired_before: 0,
             supervisor: None,
             entered: 0,
             halted: false,
@@ -350,6 +351,12 @@ impl Context {
         let count = (number - self.head) as u32;
         let mask = if count < 64 { (ONE << count) - 1 } else { u64::MAX };
         mask.rotate_left(self.head as u32 & 63)
+    }
+
+    /// As [`before`](Self::before), for an instruction that is renamed.
+    #[inline]
+    pub(super) const fn before_in_flight(&self, number: u64) -> u64 {
+        ((ONE << ((number - self.head) & 63)) - 1).rotate_left(self.head as u32 & 63)
     }
 
     /// The number of the oldest instruction in a mask that is not empty.
@@ -457,6 +464,21 @@ impl Context {
             written: if is_done { times.written } else { 0 },
             left: now,
         }
+    }
+
+    /// Instructions committed, as the program reads it.
+    pub(super) const fn retired(&self) -> u64 {
+        self.retired_before + self.head
+    }
+
+    /// Counts instructions by their numbers: every instruction that was fetched has been committed or squashed,
+    /// or is in flight.
+    pub(super) fn count_instructions<S: Setting>(&mut self) {
+        let issued = self.renamed - self.queue_length::<S>();
+        let statistics = &mut self.statistics;
+        statistics.committed = self.head;
+        statistics.fetched = self.tail + statistics.squashed;
+        statistics.used = issued + statistics.used_squashed;
     }
 
     /// Notes for supervisor mode that an instruction commits: whether it wrote a floating-point

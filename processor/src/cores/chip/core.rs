@@ -181,7 +181,7 @@ pub(super) struct Shared {
     pub(super) count: usize,
     pub(super) registers: Registers,
     pub(super) predictor: Predictor,
-    /// Instructions in the instruction queue.
+    /// Instructions in the instruction queue, if there are several contexts.
     pub(super) queued: usize,
     /// Instructions fetched.
     pub(super) age: u64,
@@ -517,7 +517,8 @@ impl Shared {
             self.translate(std::slice::from_mut(context), now, environment);
         }
         self.access_alone(context, now, environment);
-        if std::mem::take(&mut self.drops_blocks) {
+        if self.drops_blocks {
+            self.drops_blocks = false;
             context.fetch.block = Fetch::NO_BLOCK;
         }
         if issued < width {

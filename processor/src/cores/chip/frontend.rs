@@ -34,7 +34,7 @@ impl Core {
             let context = &mut contexts[index];
             // Instructions that were fetched together have successive ages.
             while oldest < next && left > 0 {
-                let full = shared.full(context, config);
+                let full = shared.full::<S>(context, config);
                 if full != Full::Nothing {
                     context.full = full;
                     blocked = true;
@@ -51,7 +51,7 @@ impl Core {
         if blocked {
             // Contexts that were renamed after one that was passed over have taken space.
             for context in contexts.iter_mut().filter(|context| context.full != Full::Nothing) {
-                context.full = shared.full(context, config);
+                context.full = shared.full::<S>(context, config);
             }
         }
     }
@@ -103,7 +103,7 @@ impl Shared {
         self.redirect_misfetched(context, 0, now, environment);
         let mut left = S::width(config.rename_width);
         while left > 0 && context.can_rename(config, now) {
-            let full = self.full(context, config);
+            let full = self.full::<S>(context, config);
             if full != Full::Nothing {
                 context.full = full;
                 break;
@@ -135,11 +135,12 @@ impl Shared {
 
     /// What has no space for the next instruction of a context.
     #[inline]
-    fn full(&self, context: &Context, config: &ChipConfig) -> Full {
+    fn full<S: Setting>(&self, context: &Context, config: &ChipConfig) -> Full {
         let entry = context.entry(context.renamed);
+        let queued = if S::SINGLE { context.queue_length::<S>() } else { self.queued as u64 };
         if context.renamed - context.head >= config.reorder_buffer as u64 {
             Full::Window
-        } else if self.queued >= config.instruction_queue {
+        } else if queued >= config.instruction_queue as u64 {
             Full::Queue
         } else if self.registers.free.is_empty() && entry.decoded.destination != 0 {
             Full::Registers
@@ -188,7 +189,9 @@ impl Shared {
         if !S::IN_ORDER {
             context.queued |= own;
         }
-        self.queued += 1;
+        if !S::SINGLE {
+            self.queued += 1;
+        }
         context.renamed += 1;
         context.fetch.recovers = false;
         if S::Observer::ENABLED {
@@ -286,41 +289,39 @@ impl Shared {
     ) -> Result<bool, Exception> {
         let config = environment.config;
         let found = if S::NARROW { Ok(Some(address)) } else { self.find(context, index, address, Access::Fetch) };
+        environment.active = true;
         let fetch = &mut context.fetch;
-        let Some(physical) = found.inspect_err(|_| environment.active = true)? else {
+        let Some(physical) = found? else {
             fetch.translates = Some(address);
             self.retry = true;
             return Ok(false);
         };
-        environment.active = true;
-        let answer = match environment.memory.fetch_at_once(now, self.number, physical) {
-            Some((at, version)) => FetchAnswer::Ready { at, version },
-            None => environment.memory.fetch(now, self.number, index as u8, physical),
+        let (at, version) = match environment.memory.fetch_at_once(now, self.number, physical) {
+            Some(ready) => ready,
+            None => match environment.memory.fetch(now, self.number, index as u8, physical) {
+                FetchAnswer::Ready { at, version } => (at, version),
+                FetchAnswer::Pending => {
+                    fetch.pending = true;
+                    return Ok(false);
+                }
+                FetchAnswer::Retry => {
+                    fetch.from = now + 1;
+                    return Ok(false);
+                }
+                FetchAnswer::Fault => return Err(Exception::FetchAccess),
+            },
         };
-        match answer {
-            FetchAnswer::Ready { at, version } => {
-                let place = Place { core: self.number, address, physical, version };
-                fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
-                let recent = &mut fetch.recent[fetch.place];
-                if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
-                    *recent = Some(environment.code.block(config, environment.memory, &place));
-                }
-                fetch.block = address;
-                if at > now + 1 {
-                    fetch.from = at - 1;
-                }
-                Ok(at <= now + 1)
-            }
-            FetchAnswer::Pending => {
-                fetch.pending = true;
-                Ok(false)
-            }
-            FetchAnswer::Retry => {
-                fetch.from = now + 1;
-                Ok(false)
-            }
-            FetchAnswer::Fault => Err(Exception::FetchAccess),
+        let place = Place { core: self.number, address, physical, version };
+        fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
+        let recent = &mut fetch.recent[fetch.place];
+        if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
+            *recent = Some(environment.code.block(config, environment.memory, &place));
         }
+        fetch.block = address;
+        if at > now + 1 {
+            fetch.from = at - 1;
+        }
+        Ok(at <= now + 1)
     }
 
     /// Appends the instruction that is decoded in the next entry to the fetch queue, and predicts the
@@ -392,7 +393,6 @@ impl Shared {
             self.age += 1;
         }
         context.tail += 1;
-        context.statistics.fetched += 1;
         ends
     }
 }

@@ -21,12 +21,23 @@ impl Shared {
         now: u64,
         at: u64,
     ) {
-        self.registers.file[result].from = at;
-        context.ends[Context::slot(number)] = if S::IN_ORDER { at } else { u64::MAX };
-        // With in-order issue, only these have an effect on others when they end.
-        if !S::IN_ORDER || (context.mispredicted | context.barriers) & bit(number) != 0 {
-            self.end_at::<S>(index, number, now, at);
+        if S::IN_ORDER {
+            self.ends_at(context, number, result, at);
+            // Only these have an effect on others when they end.
+            if (context.mispredicted | context.barriers) & bit(number) == 0 {
+                return;
+            }
+        } else {
+            self.registers.file[result].from = at;
         }
+        self.end_at::<S>(index, number, now, at);
+    }
+
+    /// Sets the cycle in which an instruction ends that has no effect on others then, with in-order issue.
+    #[inline]
+    fn ends_at(&mut self, context: &mut Context, number: u64, result: Physical, at: u64) {
+        self.registers.file[result].from = at;
+        context.ends[Context::slot(number)] = at;
     }
 
     #[inline]
@@ -164,13 +175,14 @@ impl Shared {
     #[inline]
     pub(super) fn execute<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let own = bit(number);
-        self.queued -= 1;
+        if !S::SINGLE {
+            self.queued -= 1;
+        }
         if S::IN_ORDER {
             context.next_issue = number + 1;
         } else {
             context.queued &= !own;
         }
-        context.statistics.used += 1;
         if S::Observer::ENABLED {
             context.times_mut(number).issued = now;
         }
@@ -202,6 +214,8 @@ impl Shared {
         let (a, b, third) = (value(a), value(b), if third == 0 { 0 } else { value(third) });
         let result = &mut self.registers.file[physical].value;
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
+            // It is neither mispredicted nor a barrier.
+            Begun::Ends if S::IN_ORDER => self.ends_at(context, number, physical, end),
             Begun::Ends => self.schedule::<S>(context, index, (number, physical), now, end),
             Begun::EndsElsewhere => {
                 context.mispredicted |= own;
@@ -277,7 +291,9 @@ impl Shared {
             }
         }
         context.statistics.squashed += context.tail - first;
-        self.queued -= queued_removed;
+        if config.contexts > 1 {
+            self.queued -= queued_removed;
+        }
         context.tail = first;
         context.across.squash(first);
         if first < context.renamed {

@@ -234,10 +234,11 @@ impl Shared {
 impl Context {
     /// Accesses a register for the oldest instruction; `None`: it is illegal.
     pub(super) fn control(&mut self, access: &CsrAccess, now: u64) -> Option<u64> {
+        let retired = self.retired();
         let Some(supervisor) = &mut self.supervisor else {
             return match access.counter() {
                 Some(Counter::Cycle | Counter::Time) => Some(now),
-                Some(Counter::Retired) => Some(self.retired),
+                Some(Counter::Retired) => Some(retired),
                 None => self.float_status.access(access),
             };
         };
@@ -250,7 +251,7 @@ impl Context {
             }
             return self.float_status.access(access);
         }
-        let counters = Counters { cycle: now, time: now, retired: self.retired };
+        let counters = Counters { cycle: now, time: now, retired };
         let old = supervisor.read(access.number, access.writes, counters)?;
         if access.writes {
             supervisor.write(access.number, access.combine(old));
@@ -295,7 +296,7 @@ impl Chip {
             let context = &mut chip.cores[core].contexts[context];
             context.supervisor = Some(state.supervisor);
             context.float_status = state.float;
-            context.retired = state.retired;
+            context.retired_before = state.retired;
             context.entered = cycle;
         }
         Ok(chip)
@@ -316,7 +317,7 @@ impl Chip {
         for (index, value) in registers.iter_mut().enumerate() {
             *value = self.register(hart, index);
         }
-        let (float, retired) = (context.float_status, context.retired);
+        let (float, retired) = (context.float_status, context.retired());
         Some(HartState { pc: self.pc(hart), registers, float, supervisor, retired, waits: false })
     }
 

@@ -103,7 +103,7 @@ impl WriteBuffer {
 
     /// The bytes of the stores of `context` among `width` bytes at `address`: a mask of them, and their
     /// values.
-    #[inline]
+    #[inline(never)]
     pub(super) fn forward(&self, context: u8, address: u64, width: u8) -> (u64, u64) {
         forward(self.entries.iter(), context, address, width)
     }
