@@ -384,7 +384,11 @@ def test_charts_draw_every_series_its_range_and_what_the_paper_says() -> None:
     ]
     table = pl.DataFrame(records, schema=TABLES["charts"])
     anchors = pl.DataFrame(
-        [("lines", "i", "stated", "a", 1.0, 2.5, "at"), ("bars", "j", "derived", "c", 0.0, 1.0, "above")],
+        [
+            ("lines", "i", "stated", "a", 1.0, 2.5, False, "at"),
+            ("lines", "k", "stated", "a", 2.0, 2.5, True, "at"),
+            ("bars", "j", "stated", "c", 0.0, 1.0, True, "above"),
+        ],
         schema=TABLES["anchors"],
         orient="row",
     )
@@ -394,10 +398,21 @@ def test_charts_draw_every_series_its_range_and_what_the_paper_says() -> None:
     assert np.array_equal(ax.lines[0].get_ydata(), [2.0, 3.0])
     assert len(ax.collections) >= 1  # the shaded range
     legend = [text.get_text() for text in drawn["lines"].legends[0].get_texts()]
-    assert legend == ["a", "printed in the paper's text"]
+    ratio = "the paper's ratio times a rate measured here"
+    assert legend == ["a", "range over all assumptions", "printed in the paper's text", ratio]
+    # What the paper says of a line has the colour of the line, and a ratio has a marker of its own.
+    colour = ax.lines[0].get_color()
+    assert [
+        (line.get_marker(), line.get_color()) for line in ax.lines if line.get_markerfacecolor() == "white"
+    ] == [
+        ("o", colour),
+        ("D", colour),
+    ]
     (ax,) = drawn["bars"].axes
     assert [patch.get_height() for patch in ax.patches if isinstance(patch, Rectangle)] == [1.0, 2.0]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["one"]
     assert ax.get_ylabel() == "y"
     legend = [text.get_text() for text in drawn["bars"].legends[0].get_texts()]
-    assert legend == ["b", "c", "a limit by the paper's text"]
+    assert legend == ["b", "c", "range over all assumptions", "above this by the paper's text"]
+    # An arrow on a bar is not drawn in the colour of the bar.
+    assert all(line.get_color() == "0.1" for line in ax.lines if line.get_marker() not in ("_", "None"))

@@ -2,8 +2,10 @@
 """Charts of a reproduction: series over any axis, from the tables `charts` and `anchors`.
 
 A thick line or a bar is a series that claims are judged by; other series are thin lines. Whiskers and shaded
-ranges cover every variant that was run. A dashed line is the mean of a series. White markers are numbers
-of the paper's text, crosses follow from them, and an arrow shows on which side of a limit a point should be.
+ranges cover every variant that was run. A dashed line is the mean of a series. White circles are numbers
+of the paper's text, crosses follow from them, diamonds are its ratios times what the models measured, and an
+arrow shows on which side of a limit a point should be. Beside lines they have the colour of their series;
+a bar is below its own.
 """
 
 from collections.abc import Iterator
@@ -15,12 +17,14 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from matchbench.plots import STYLE, colours, plain
 
 _MARKERS = "osDvP*Xp"  # without the triangle of limits
 _GROUP = 0.8  # width of a group of bars
+_DARK = "0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ def _chart(points: pl.DataFrame, anchors: pl.DataFrame) -> Figure:
     for name, look in looks.items():
         (_bars if bars else _line)(ax, points.filter(series=name).sort("x"), look)
     for anchor in anchors.iter_rows(named=True):
-        _anchor(ax, anchor, looks[anchor["series"]])
+        look = looks[anchor["series"]]
+        _anchor(ax, anchor, look, _DARK if bars else look.colour)
     ax.set_xlabel(points["x_label"][0])
     ax.set_ylabel(points["y_label"][0])
     ax.set_ylim(bottom=0)
@@ -70,7 +75,7 @@ def _chart(points: pl.DataFrame, anchors: pl.DataFrame) -> Figure:
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.xaxis.set_major_formatter(FuncFormatter(plain))
-    _legend(figure, ax, anchors)
+    _legend(figure, ax, points, anchors)
     figure.suptitle(points["title"][0], fontsize=11)
     return figure
 
@@ -124,9 +129,10 @@ def _bars(ax: Axes, series: pl.DataFrame, look: _Look) -> None:
         )
 
 
-def _anchor(ax: Axes, anchor: dict[str, Any], look: _Look) -> None:
+def _anchor(ax: Axes, anchor: dict[str, Any], look: _Look, colour: Any) -> None:
     """Draw what the paper says: a marker, or a limit with an arrow to the side where the point should be."""
-    printed, limit, value = anchor["origin"] == "stated", anchor["limit"], anchor["value"]
+    limit, value = anchor["limit"], anchor["value"]
+    marker = "D" if anchor["ratio"] else "o" if anchor["origin"] == "stated" else "x"
     reach = {"at": [[0], [0]], "below": [[0.12 * value], [0]], "above": [[0], [0.12 * value]]}[limit]
     ax.errorbar(
         [anchor["x"] + look.shift],
@@ -134,30 +140,37 @@ def _anchor(ax: Axes, anchor: dict[str, Any], look: _Look) -> None:
         yerr=reach,
         uplims=limit == "below",
         lolims=limit == "above",
-        fmt="none" if limit != "at" else look.marker if printed else "x",
-        color=look.colour if printed else "0.1",
-        markeredgecolor="0.1",
+        fmt="none" if limit != "at" else marker,
+        color=colour,
         markerfacecolor="white",
-        markersize=7,
+        markeredgewidth=1.4,
+        markersize=6 if marker == "D" else 7,
         zorder=5,
     )
 
 
-def _legend(figure: Figure, ax: Axes, anchors: pl.DataFrame) -> None:
+def _legend(figure: Figure, ax: Axes, points: pl.DataFrame, anchors: pl.DataFrame) -> None:
     handles, labels = ax.get_legend_handles_labels()
-    printed = pl.col("origin") == "stated"
+    if points["low"].count():
+        bars = points["form"][0] == "bars"
+        range_of = Line2D([], [], color="0.2", marker="|", markersize=9, linestyle="none")
+        handles.append(range_of if bars else Patch(facecolor="0.6", alpha=0.3))
+        labels.append("range over all assumptions")
+    printed, at = pl.col("origin") == "stated", pl.col("limit") == "at"
     for mine, marker, text in (
-        (printed & (pl.col("limit") == "at"), "o", "printed in the paper's text"),
-        (~printed & (pl.col("limit") == "at"), "x", "follows from the paper's text"),
-        (pl.col("limit") != "at", "^", "a limit by the paper's text"),
+        (printed & ~pl.col("ratio") & at, "o", "printed in the paper's text"),
+        (~printed & ~pl.col("ratio") & at, "x", "follows from the paper's text"),
+        (pl.col("ratio") & at, "D", "the paper's ratio times a rate measured here"),
+        (pl.col("limit") == "below", "v", "below this by the paper's text"),
+        (pl.col("limit") == "above", "^", "above this by the paper's text"),
     ):
         if anchors.filter(mine).height:
             style: dict[str, Any] = {
                 "marker": marker,
-                "markerfacecolor": "white",
+                "markerfacecolor": _DARK if marker in "v^" else "white",
                 "markersize": 7,
                 "linestyle": "none",
             }
-            handles.append(Line2D([], [], color="0.1", **style))
+            handles.append(Line2D([], [], color=_DARK, **style))
             labels.append(text)
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)

@@ -303,7 +303,7 @@ def _legend(
             )
             labels.append(label)
     if stated.filter(pl.col("limit") != "at").height:
-        handles.append(Line2D([], [], color="0.3", marker=r"$\uparrow$", markersize=8, linestyle="none"))
+        handles.append(Line2D([], [], color="0.3", marker="^", markersize=7, linestyle="none"))
         labels.append("by the paper's text the curve is on this side")
     if any(label.endswith(" *") for label in labels):
         handles.append(Line2D([], [], linestyle="none"))

@@ -139,6 +139,7 @@ ANCHORS = pl.Schema(
         "series": pl.String(),
         "x": pl.Float64(),
         "value": pl.Float64(),
+        "ratio": pl.Boolean(),
         "limit": pl.String(),
     }
 )

@@ -199,6 +199,7 @@ fn anchors_table<'py>(py: Python<'py>, charts: &[Chart], claims: &[Claim]) -> Py
         "series" => row.1.series.as_str(),
         "x" => row.1.x,
         "value" => row.1.value,
+        "ratio" => row.1.is_ratio,
         "limit" => row.1.limit.as_str(),
     });
     Ok(dict)

@@ -90,6 +90,8 @@ pub struct Anchor {
     pub x: f64,
     /// The value by the paper's text.
     pub value: f64,
+    /// Whether the paper gives a ratio, and the value is this ratio of something that the models measured.
+    pub is_ratio: bool,
     /// Whether it is a number or a limit.
     pub limit: Limit,
 }

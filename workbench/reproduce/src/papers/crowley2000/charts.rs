@@ -15,8 +15,9 @@ use crate::curve::Limit;
 use crate::error::MeasureError;
 
 const UNITS: &str = "functional units";
-const RATE: &str = "packets per second [10^6]";
+const RATE: &str = "million packets per second";
 const MILLION: f64 = 1e6;
+const THOUSAND: f64 = 1e3;
 /// The processors of figure 8.
 const FOUR: [Chip; 4] = [Chip::Smt(8), Chip::Cmp(8), Chip::Cmp2(4), Chip::Cmp2(8)];
 
@@ -40,13 +41,13 @@ pub(super) fn all(model: &Model, models: &[Model]) -> Result<Vec<Chart>, Measure
     ])
 }
 
-/// SMT, CMP and CMP2 by functional units, with the range over `models`.
-fn by_units(model: &Model, models: &[Model], measure: Measure) -> Result<Vec<Series>, MeasureError> {
+/// SMT, CMP and CMP2 by functional units, with the range over `models`; rates are divided by `scale`.
+fn by_units(model: &Model, models: &[Model], measure: Measure, scale: f64) -> Result<Vec<Series>, MeasureError> {
     let families: [(Family, usize); 3] = [(Chip::Smt, 8), (Chip::Cmp, 8), (Chip::Cmp2, 4)];
     let series = |(chip, most): (Family, usize)| {
         let point = |number| {
             let chip = chip(number);
-            let of = |model: &Model| Ok(measure(model, chip)? / MILLION);
+            let of = |model: &Model| Ok(measure(model, chip)? / scale);
             let y = of(model)?;
             Ok(Point { x: chip.units() as f64, y, range: range(y, models, of)? })
         };
@@ -69,7 +70,12 @@ fn range(
 }
 
 fn anchor(claim: &'static str, chip: Chip, x: f64, value: f64) -> Anchor {
-    Anchor { claim, series: chip.name(), x, value, limit: Limit::At }
+    Anchor { claim, series: chip.name(), x, value, is_ratio: false, limit: Limit::At }
+}
+
+/// A ratio of the paper's text: `value` is it times what the models measured.
+fn ratio_anchor(claim: &'static str, chip: Chip, x: f64, value: f64) -> Anchor {
+    Anchor { is_ratio: true, ..anchor(claim, chip, x, value) }
 }
 
 fn figure3(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
@@ -81,7 +87,7 @@ fn figure3(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
         at("crowley2000.null.smt_pps", Chip::Smt(8))?,
         at("crowley2000.null.cmp_pps", Chip::Cmp(8))?,
         at("crowley2000.null.cmp2_pps", Chip::Cmp2(4))?,
-        anchor("crowley2000.null.smt_over_cmp", Chip::Smt(4), 4.0, lead * model.null(Chip::Cmp(4))? / MILLION),
+        ratio_anchor("crowley2000.null.smt_over_cmp", Chip::Smt(4), 4.0, lead * model.null(Chip::Cmp(4))? / MILLION),
     ];
     Ok(Chart {
         name: "crowley2000-figure3",
@@ -90,13 +96,13 @@ fn figure3(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
         y: RATE,
         form: Form::Lines,
         positions: Vec::new(),
-        series: by_units(model, models, Model::null)?,
+        series: by_units(model, models, Model::null, MILLION)?,
         anchors,
     })
 }
 
 fn figure4(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
-    let mut series = by_units(model, models, Model::des3)?;
+    let mut series = by_units(model, models, Model::des3, THOUSAND)?;
     let report = model.report(Chip::Cmp(8), Work::Alone(Application::TripleDes), Classifier::Hardware)?;
     let workers: u64 = report.harts.iter().skip(1).map(|hart| hart.instructions).sum();
     let executed = workers as f64 / report.completed() as f64;
@@ -104,18 +110,19 @@ fn figure4(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
         ("a unit's limit by Table 2 (40000 instructions)".to_owned(), printed("crowley2000.t2.des3_insts")?),
         (format!("a unit's limit by our code ({executed:.0} instructions)"), executed),
     ] {
-        let limit = |units: usize| Point::new(units as f64, units as f64 * MHZ as f64 / instructions);
+        let limit =
+            |units: usize| Point::new(units as f64, units as f64 * MHZ as f64 * MILLION / instructions / THOUSAND);
         series.push(Series { name, counts: false, points: (1..=8).map(limit).collect(), level: None });
     }
     let below = |claim: &'static str, chip: Chip| {
-        let value = printed_limit(claim)? / MILLION;
+        let value = printed_limit(claim)? / THOUSAND;
         Ok::<_, MeasureError>(Anchor { limit: Limit::Below, ..anchor(claim, chip, 8.0, value) })
     };
     Ok(Chart {
         name: "crowley2000-figure4",
         title: "crowley2000 figure 4: 3DES on datagrams of 340 bytes".to_owned(),
         x: UNITS,
-        y: RATE,
+        y: "thousand packets per second",
         form: Form::Lines,
         positions: Vec::new(),
         series,
@@ -152,10 +159,11 @@ fn windows(model: &Model, name: &'static str, title: &str, mix: Mix) -> Result<C
         Ok(Series { name: chip.name(), counts: true, points, level })
     };
     let [smt, cmp, cmp2] = Chip::THREE;
-    let end = model.experiment(smt, Work::Scenario(mix, Sizes::Imix), Classifier::Dpf).packets as f64;
+    // Averages: beside the last window.
+    let end = model.experiment(smt, Work::Scenario(mix, Sizes::Imix), Classifier::Dpf).packets as f64 + 70.0;
     let lead = |claim: &'static str, over: Chip| {
         let value = (1.0 + printed(claim)?) * model.scenario(over, mix, Sizes::Imix)? / MILLION;
-        Ok::<_, MeasureError>(anchor(claim, smt, end, value))
+        Ok::<_, MeasureError>(ratio_anchor(claim, smt, end, value))
     };
     let anchors = match mix {
         Mix::Router => vec![lead("crowley2000.router.smt_over_cmp", cmp)?],
@@ -165,7 +173,7 @@ fn windows(model: &Model, name: &'static str, title: &str, mix: Mix) -> Result<C
         _ => {
             let claim = "crowley2000.vpn.order_of_magnitude";
             let value = model.scenario(smt, Mix::Router, Sizes::Imix)? / printed(claim)? / MILLION;
-            vec![anchor(claim, smt, end, value)]
+            vec![ratio_anchor(claim, smt, end, value)]
         }
     };
     Ok(Chart {

@@ -125,7 +125,14 @@ fn anchor(chart: &mut Chart, claim: &'static str, benchmarks: &[Benchmark], limi
     for benchmark in benchmarks {
         let place = (0u32..).zip(&chart.positions).find(|(_, name)| **name == benchmark.name());
         if let (Some((x, _)), Ok(value)) = (place, of(*benchmark)) {
-            chart.anchors.push(Anchor { claim, series: Base.name().to_owned(), x: f64::from(x), value, limit });
+            chart.anchors.push(Anchor {
+                claim,
+                series: Base.name().to_owned(),
+                x: f64::from(x),
+                value,
+                is_ratio: true,
+                limit,
+            });
         }
     }
 }
