@@ -41,6 +41,8 @@ setup: .venv/native.stamp recorder ## build everything; leaves the command at .v
 
 run: setup ## the main job: what the shipped traces cost on one preset of each engine
 	$(VENV)/matchbench compare traces/*.tar.xz
+	# The slowest simulation, beside other processors, on the trace with the fewest messages: some ten seconds.
+	$(VENV)/matchbench compare traces/tasks-16.tar.xz --engine list_mt --engine list_ooo --engine moped --engine netproc
 
 test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
 	# Two at a time: cargo, and what is downloaded, compiled by other compilers or checked by Python.
