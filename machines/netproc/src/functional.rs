@@ -550,6 +550,10 @@ fn decode(memory: &Memory, pc: u64) -> Result<Operation, Fault> {
 }
 
 fn load(memory: &Memory, pc: u64, address: u64, width: u8) -> Result<u64, Fault> {
+    // Without a jump for each width, unless the end of memory is near.
+    if let Some(bytes) = memory.read(address) {
+        return Ok(extend(u64::from_le_bytes(bytes), width, false));
+    }
     let value = match width {
         1 => memory.read(address).map(|bytes| u8::from_le_bytes(bytes).into()),
         2 => memory.read(address).map(|bytes| u16::from_le_bytes(bytes).into()),

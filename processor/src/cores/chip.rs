@@ -506,17 +506,12 @@ impl Chip {
             }
             // Cores take turns: the first one advances by 1 in each cycle.
             let from_first = u64::MAX << (now % self.cores.len() as u64);
-            let (mut left, mut before_first) = ((due | self.waiting) & from_first, (due | self.waiting) & !from_first);
-            // One loop, so that the step is compiled into it once.
-            loop {
-                if left == 0 {
-                    left = std::mem::take(&mut before_first);
-                    if left == 0 {
-                        break;
-                    }
-                }
-                let index = left.trailing_zeros() as usize;
-                let own = left & left.wrapping_neg();
+            let mut left = due | self.waiting;
+            while left != 0 {
+                // Without a jump where the turns begin again.
+                let ahead = left & from_first;
+                let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
+                let own = ONE << index;
                 left ^= own;
                 let core = &mut self.cores[index];
                 if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {

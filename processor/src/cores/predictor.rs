@@ -285,6 +285,9 @@ impl Predictor {
     fn update_target(&mut self, pc: u64, to: u64) {
         let set = self.set_of(pc);
         let ways = &mut self.targets[set..set + self.config.target_ways];
+        if ways[0] == Some(Target { pc, to }) {
+            return;
+        }
         let way = ways.iter().position(|way| way.is_none_or(|way| way.pc == pc)).unwrap_or(ways.len() - 1);
         ways[..=way].rotate_right(1);
         ways[0] = Some(Target { pc, to });

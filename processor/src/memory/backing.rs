@@ -59,6 +59,12 @@ impl Backing {
         if let Some(bytes) = self.bytes.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
             return u64::from_le_bytes(*bytes) & mask(width);
         }
+        self.load_near_end(start, width)
+    }
+
+    /// The `width` bytes from place `start` on, with fewer than eight bytes up to the end.
+    #[cold]
+    fn load_near_end(&self, start: usize, width: u8) -> u64 {
         let mut bytes = [0; 8];
         bytes[..width.into()].copy_from_slice(&self.bytes[start..start + usize::from(width)]);
         u64::from_le_bytes(bytes)

@@ -45,8 +45,9 @@ impl Kind {
     }
 }
 
-/// A decoded instruction.
+/// A decoded instruction; it does not cross a cache line of the host.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Decoded {
     pub(super) operation: Operation,
     pub(super) kind: Kind,

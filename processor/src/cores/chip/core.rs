@@ -274,6 +274,7 @@ impl Core {
         }
     }
 
+    #[cold]
     fn account_quiet<S: Setting>(&mut self, config: &ChipConfig, now: u64) {
         let (width, count) = (u64::from(config.issue_width), self.contexts.len() as u64);
         // In `count` cycles each hart has each turn once.
@@ -339,7 +340,7 @@ impl Core {
 
     /// Takes the requests of this core among those that memory has completed in cycle `now`, before the
     /// stages of the cycle.
-    #[inline(never)]
+    #[cold]
     pub(super) fn take<S: Setting>(
         &mut self,
         now: u64,

@@ -127,10 +127,23 @@ impl Shared {
         if let Some((number, at, target)) = context.fetch.misfetch
             && at <= now
         {
-            context.statistics.misfetched += 1;
-            self.squash(context, index, number + 1, now, environment.config, environment.observer);
-            context.redirect(target, now);
+            self.misfetched(context, index, (number, target), now, environment);
         }
+    }
+
+    /// Removes what was fetched after a branch whose target is known only now.
+    #[cold]
+    fn misfetched<S: Setting>(
+        &mut self,
+        context: &mut Context,
+        index: usize,
+        (number, target): (u64, u64),
+        now: u64,
+        environment: &mut Environment<'_, S>,
+    ) {
+        context.statistics.misfetched += 1;
+        self.squash(context, index, number + 1, now, environment.config, environment.observer);
+        context.redirect(target, now);
     }
 
     /// What has no space for the next instruction of a context.

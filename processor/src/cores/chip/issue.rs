@@ -57,19 +57,24 @@ impl Shared {
         &mut self.finish[place % FINISH]
     }
 
-    /// Moves instructions that end late to the masks of the next cycles; returns whether an instruction
-    /// ends in this cycle.
+    /// Moves instructions that end late to the masks of the next cycles.
+    #[cold]
+    fn move_late<S: Setting>(&mut self, now: u64) {
+        let mut late = std::mem::take(&mut self.late);
+        late.retain(|&(at, index, number)| {
+            if at - now < 64 {
+                self.end_at::<S>(index, number, now, at);
+            }
+            at - now >= 64
+        });
+        self.late = late;
+    }
+
+    /// Whether an instruction that the masks hold ends in this cycle.
     #[inline]
     pub(super) fn any_ends<S: Setting>(&mut self, now: u64) -> bool {
         if !self.late.is_empty() {
-            let mut late = std::mem::take(&mut self.late);
-            late.retain(|&(at, index, number)| {
-                if at - now < 64 {
-                    self.end_at::<S>(index, number, now, at);
-                }
-                at - now >= 64
-            });
-            self.late = late;
+            self.move_late::<S>(now);
         }
         let own = 1 << (now & 63);
         let any = self.occupied & own != 0;
@@ -174,14 +179,13 @@ impl Shared {
     /// Issues an instruction: it takes its operands and begins to execute.
     #[inline]
     pub(super) fn execute<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
-        let own = bit(number);
         if !S::SINGLE {
             self.queued -= 1;
         }
         if S::IN_ORDER {
             context.next_issue = number + 1;
         } else {
-            context.queued &= !own;
+            context.queued &= !bit(number);
         }
         if S::Observer::ENABLED {
             context.times_mut(number).issued = now;
@@ -218,14 +222,14 @@ impl Shared {
             Begun::Ends if S::IN_ORDER => self.ends_at(context, number, physical, end),
             Begun::Ends => self.schedule::<S>(context, index, (number, physical), now, end),
             Begun::EndsElsewhere => {
-                context.mispredicted |= own;
+                context.mispredicted |= bit(number);
                 self.schedule::<S>(context, index, (number, physical), now, end);
             }
             Begun::Accesses if !S::NARROW && context.supervisor.is_some() => {
                 self.translate_access::<S>(context, index, number, now);
             }
             Begun::Accesses => self.addressed::<S>(context, index, number, now),
-            Begun::WaitsForTurn => context.serial |= own,
+            Begun::WaitsForTurn => context.serial |= bit(number),
         }
     }
 

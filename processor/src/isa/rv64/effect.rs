@@ -186,13 +186,8 @@ impl Extension {
 #[inline]
 #[must_use]
 pub const fn extend(value: u64, width: u8, signed: bool) -> u64 {
-    match (width, signed) {
-        (1, true) => value as i8 as u64,
-        (2, true) => value as i16 as u64,
-        (4, true) => value as i32 as u64,
-        (1, false) => value as u8 as u64,
-        (2, false) => value as u16 as u64,
-        (4, false) => value as u32 as u64,
-        _ => value,
-    }
+    // Without a jump for each width, as widths are hard to predict.
+    let unused = (u64::BITS - 8 * width as u32) % u64::BITS;
+    let shifted = value << unused;
+    if signed { (shifted as i64 >> unused) as u64 } else { shifted >> unused }
 }

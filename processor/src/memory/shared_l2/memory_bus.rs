@@ -96,13 +96,24 @@ impl MemoryBus {
     pub(super) fn next_event(&self, l2: &L2) -> u64 {
         match self.current {
             Some((end, _)) => end,
-            None => self.next(l2).map_or(u64::MAX, |job| job.0),
+            None => self.ready(l2),
         }
+    }
+
+    /// The cycle from which the next job can take the bus; the highest number if there is none.
+    fn ready(&self, l2: &L2) -> u64 {
+        let fill = l2.reads.front().map_or(u64::MAX, |&(ready, _)| ready);
+        let write_back = l2.write_backs.front().map_or(u64::MAX, |&ready| ready);
+        let dma = self.transfers.front().map_or(u64::MAX, |transfer| transfer.ready);
+        fill.min(write_back).min(dma)
     }
 
     /// Gives the free bus to the next job, if one is ready.
     pub(super) fn grant(&mut self, cycle: u64, l2: &mut L2) {
-        let Some((_, job)) = self.next(l2).filter(|job| job.0 <= cycle) else { return };
+        if self.ready(l2) > cycle {
+            return;
+        }
+        let Some((_, job)) = self.next(l2) else { return };
         let whole = self.line / self.width;
         let cycles = match job {
             Job::Fill(_) => {
