@@ -243,6 +243,8 @@ impl<F: Files> Linux<F> {
             numbers::TIMES => memory.set(a, &[0; 32]).map(|()| self.cycle / 10_000_000),
             numbers::GETRUSAGE => self.usage(b, memory),
             numbers::UNAME => memory.set(a, &start::system_name()).map(|()| 0),
+            numbers::SYSINFO => self.system(a, memory),
+            numbers::GETCPU => cpu(a, b, memory),
             numbers::GETRANDOM => self.random_bytes(a, b, memory),
             numbers::READLINKAT => self.read_link(b, c, d, memory),
             numbers::PRLIMIT64 => limits(b, d, memory),
@@ -309,6 +311,18 @@ impl<F: Files> Linux<F> {
         memory.set(address, &usage).map(|()| 0)
     }
 
+    /// sysinfo: time, memory and one process. What is free is not counted.
+    fn system(&self, address: u64, memory: &mut impl UserMemory) -> Outcome {
+        let mut found = [0; 112];
+        let total = self.space.bytes().to_le_bytes();
+        found[..8].copy_from_slice(&self.time(1)[..8]);
+        found[32..40].copy_from_slice(&total);
+        found[40..48].copy_from_slice(&total);
+        found[80] = 1;
+        found[104] = 1; // the unit of memory, in bytes
+        memory.set(address, &found).map(|()| 0)
+    }
+
     fn random_bytes(&mut self, address: u64, length: u64, memory: &mut impl UserMemory) -> Outcome {
         let length = length.min(4096);
         let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
@@ -329,6 +343,16 @@ impl<F: Files> Linux<F> {
 fn resolution(address: u64, memory: &mut impl UserMemory) -> Outcome {
     if address != 0 {
         memory.set(address, &pair(0, 1))?;
+    }
+    Ok(0)
+}
+
+/// `getcpu`: the first processor of the first node.
+fn cpu(processor: u64, node: u64, memory: &mut impl UserMemory) -> Outcome {
+    for address in [processor, node] {
+        if address != 0 {
+            memory.set(address, &[0; 4])?;
+        }
     }
     Ok(0)
 }

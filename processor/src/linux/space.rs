@@ -47,6 +47,11 @@ impl Space {
         Self { first, least_break, current_break: least_break, end, areas: Vec::new() }
     }
 
+    /// Bytes of program, break and mapped areas.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.end - self.first
+    }
+
     /// brk: sets the break if there is room, and returns it.
     pub(super) fn set_break(&mut self, address: u64, memory: &mut impl UserMemory) -> u64 {
         let limit = self.areas.first().map_or(self.end, |area| area.0);

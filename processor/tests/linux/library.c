@@ -17,14 +17,16 @@ static int compare(const void *a, const void *b)
 
 static void numbers(void)
 {
-    double list[100];
+    /* More than 1 KiB: glibc then asks how much memory there is. */
+    enum { COUNT = 1000 };
+    static double list[COUNT];
     unsigned state = 1;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < COUNT; i++) {
         state = state * 1103515245u + 12345u;
-        list[i] = sin(i) * exp(i / 20.0) + state / 4294967296.0;
+        list[i] = sin(i) * exp(i / 200.0) + state / 4294967296.0;
     }
-    qsort(list, 100, sizeof list[0], compare);
-    for (int i = 0; i < 100; i += 9)
+    qsort(list, COUNT, sizeof list[0], compare);
+    for (int i = 0; i < COUNT; i += 90)
         printf("%d %.17g %a\n", i, list[i], list[i]);
     printf("%g %g %g %g\n", sqrt(2), pow(2, 0.5), log(-1.0), 1 / 0.0 * 0);
     printf("%.10f %.10f %e\n", (double)cosf(1.5f), tgamma(5.5), fma(3, 4, -12));
