@@ -146,6 +146,18 @@ def test_a_diagram_of_an_interval_is_written(capsys: pytest.CaptureFixture[str],
     assert path.read_text().startswith("Kanata\t0004\n")
 
 
+def test_a_diagram_behind_the_run_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "late.kanata"
+    interval = ["--kanata", "9999999:10000000", "--kanata-file", str(path)]
+    words = ["run", "null", "-n", "20", "-a", "smt1", *interval]
+    status, out, err = run(capsys, *words)
+    assert status == 2
+    assert out.startswith("smt1 handles ")  # what was measured is shown
+    assert err.startswith("matchbench: --kanata: found the last packet in cycle ")
+    assert err.endswith(", expected it after cycle 9999999\n")
+    assert not path.exists()
+
+
 @needs_compiler
 def test_a_handler_is_built_and_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
@@ -236,6 +248,10 @@ BAD = [
     (["run", "router", "-o", "out.txt"], "out.txt: unknown suffix; expected a .csv or .json file"),
     (["run", "router", "--kanata", "5:5"], "found '5:5', expected FROM:TO in cycles"),
     (["run", "router", "--kanata-file", "a"], "--kanata-file: found without --kanata, expected both"),
+    (
+        ["run", "router", "--kanata", "1:9", "--set", "timing=functional"],
+        "--kanata: found with timing=functional, which has no pipeline; expected timing=cycles",
+    ),
     (["run", "router", "-n", "0"], "0 is not in the range"),
     (
         ["run", "router", "-p", "absent.elf"],

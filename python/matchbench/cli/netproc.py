@@ -151,14 +151,23 @@ def run(
         raise MatchbenchError(msg)
     diagram_file = kanata_file or Path("netproc.kanata")
     if kanata is not None:
+        values = netproc.parameters_of([architecture], parse_assignments(words["parameters"]))
+        if values[architecture].get("timing") == "functional":
+            msg = "--kanata: found with timing=functional, which has no pipeline; expected timing=cycles"
+            raise MatchbenchError(msg)
         check_file(diagram_file, force=words["force"])
     results = _run([architecture], kanata=kanata, output=output, **words)
-    diagram = results[0].report["kanata"]
-    if diagram is not None:
+    diagram, end = results[0].report["kanata"], results[0].summary["cycles"]
+    behind = kanata is not None and kanata[0] > end
+    if diagram is not None and not behind:
         with whole_file(diagram_file, force=words["force"]) as partial:
             write_file(partial, diagram)
     show_run(results[0], words["traffic"])
-    return _status(results)
+    status = _status(results)
+    if kanata is not None and behind and status == 0:
+        msg = f"--kanata: found the last packet in cycle {end}, expected it after cycle {kanata[0]}"
+        raise MatchbenchError(msg)
+    return status
 
 
 @command.command(
