@@ -71,7 +71,9 @@ def test_a_run_with_time_is_measured_and_drawn(tmp_path: Path, capfd: pytest.Cap
     # Every cycle of every core is somewhere.
     spent = sum(cycles for _, _, row in region["ranks"] for _, cycles in row)
     assert spent + sum(cycles for _, cycles in region["unused"]) == 4 * region["cycles"]
-    assert re.search(r"^timing: [\d\s]+ cycles, [\d\s]+ user instructions", said, re.M), said
+    assert re.search(
+        r"^timing: [\d\s]+ cycles from cycle \d[\d\s]* on, [\d\s]+ user instructions", said, re.M
+    ), said
     events = json.loads(timeline.read_text())["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X", "s", "f"}
     assert sum(event["ph"] == "s" for event in events) == 36
@@ -79,7 +81,23 @@ def test_a_run_with_time_is_measured_and_drawn(tmp_path: Path, capfd: pytest.Cap
     assert {event["name"] for event in intervals if event["pid"] == 0} >= {"user", "kernel", "idle"}
     # A cycle is a nanosecond, and no interval is longer than the run.
     assert max(event["ts"] + event["dur"] for event in intervals) <= region["cycles"] / 1000 + 1e-6
-    assert kanata.read_text().startswith("Kanata\t0004\n")
+    diagram = kanata.read_text()
+    assert diagram.startswith("Kanata\t0004\nC=\t300")
+    assert diagram.count("\nI\t") > 20
+
+
+def test_a_diagram_of_cycles_without_time_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kanata = tmp_path / "late.kanata"
+    words = ["--mode", "timing", "--kanata", "900000000:900000001", "--kanata-file", str(kanata)]
+    assert chip("--core", "inorder", *words, "move") == 2
+    said = capfd.readouterr().err
+    expected = (
+        r"--kanata: found cycles 900000000 to 900000001, expected some of the part with time, \d+ to \d+\n"
+    )
+    assert re.search(expected, said), said
+    assert not kanata.exists()
 
 
 def test_a_setting_changes_the_chip(tmp_path: Path) -> None:

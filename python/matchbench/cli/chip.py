@@ -245,7 +245,9 @@ def run(
         raise MatchbenchError(msg) from None
     seconds = time.monotonic() - start
     click.echo(found["messages"], err=True, nl=False)
-    for text, file_name in ((found["timeline"], timeline), (found["kanata"], diagram_file)):
+    wrong = chip_report.without_cycles(found, kanata) if kanata is not None else None
+    diagram = None if wrong else found["kanata"]
+    for text, file_name in ((found["timeline"], timeline), (diagram, diagram_file)):
         if text is not None and file_name is not None:
             with whole_file(file_name, force=force) as partial:
                 write_file(partial, text)
@@ -269,6 +271,9 @@ def run(
         if status:
             click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
     if found["status"] is not None:
+        if found["status"] == 0 and wrong:
+            msg = f"--kanata: {wrong}"
+            raise MatchbenchError(msg)
         return found["status"]
     reasons = {
         "deadlock": "deadlock: every process waits",

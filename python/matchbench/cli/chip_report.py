@@ -76,8 +76,9 @@ def show(found: ChipRun) -> None:
     cores = len(regions[0]["cores"])
     ipc = (user + kernel) / (cycles * cores) if cycles else 0
     parts = "" if len(regions) == 1 else f" in {len(regions)} parts"
+    place = f"{parts} from cycle {tables.count(regions[0]['begin'])} on"
     click.echo(
-        f"timing: {tables.count(cycles)} cycles{parts}, {tables.count(user)} user instructions, "
+        f"timing: {tables.count(cycles)} cycles{place}, {tables.count(user)} user instructions, "
         f"{tables.count(kernel)} kernel instructions, {tables.decimal(ipc)} of a core in a cycle",
         err=True,
     )
@@ -85,6 +86,19 @@ def show(found: ChipRun) -> None:
         words = [f"{tables.count(counts[name])} {word}" for name, word in columns]
         click.echo(f"{heading}: {', '.join(words)}", err=True)
     _show_activities(regions)
+
+
+def without_cycles(found: ChipRun, interval: tuple[int, int]) -> str | None:
+    """Return what is wrong with an interval of cycles in which nothing was executed with time, or None."""
+    spans = [(region["begin"], region["begin"] + region["cycles"]) for region in found["regions"]]
+    if any(interval[0] <= last and first < interval[1] for first, last in spans):
+        return None
+    if not spans:
+        return "found no part of the program with time; expected one, as with --mode timing"
+    first, last = spans[0][0], spans[-1][1]
+    return (
+        f"found cycles {interval[0]} to {interval[1]}, expected some of the part with time, {first} to {last}"
+    )
 
 
 def _show_activities(regions: list[ChipRegion]) -> None:
