@@ -219,8 +219,9 @@ fn harts(first: &Counts, last: &Counts, packets: &BTreeMap<u32, u64>) -> Vec<Har
         let before = first.harts.get(number).copied().unwrap_or_default();
         let after = last.harts[number];
         let lost_before = |cause: usize| first.lost.get(number).and_then(|lost| lost.get(cause)).copied().unwrap_or(0);
-        let lost =
-            last.causes.iter().enumerate().map(|(cause, name)| (*name, last.lost[number][cause] - lost_before(cause)));
+        // Without timing a count may be one too high in a cycle in which the hart has yet to execute.
+        let lost = |cause: usize| last.lost[number][cause].saturating_sub(lost_before(cause));
+        let lost = last.causes.iter().enumerate().map(|(cause, name)| (*name, lost(cause)));
         HartReport {
             packets: packets.get(&(number as u32)).copied().unwrap_or(0),
             instructions: after.instructions - before.instructions,
