@@ -38,6 +38,15 @@ def test_runs_on_four_cores_have_the_counts_of_the_table_of_cores(copy: Path) ->
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_the_page_has_the_tables_of_the_runs() -> None:
+    done = measure(script=STUDY / "tables.py")
+    assert done.returncode == 0, done.stderr
+    page = (STUDY / "README.md").read_text(encoding="utf-8")
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("|") for line in lines) > 40
+    assert [line for line in lines if line.startswith("|") and f"{line}\n" not in page] == []
+
+
 def test_a_count_that_differs_is_named(copy: Path, tmp_path: Path) -> None:
     text = (STUDY / "runs.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

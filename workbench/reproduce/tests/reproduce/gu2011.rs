@@ -109,9 +109,11 @@ fn what_is_predicted_and_holds() {
             "gu2011.abs.global_imb",
             "gu2011.basemoped.l1_npb",
             "gu2011.basemoped.l2p_npb",
+            "gu2011.basemoped.l1_imb",
             "gu2011.basemoped.global_up",
             "gu2011.optcopy.l2_shift",
             "gu2011.optcopy.exec_le_base",
+            "gu2011.optcache.little_gain",
             "gu2011.optcache.global_to_local_pp_xc",
         ]
     );

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Why the chip differs from the paper's, where it does.
 
-pub(super) const IMB_L1: &str = "Blocks of GA are packed by cores on every transport, so that it saves 40 %, which was run with an earlier MPI library \
-     whose ranks polled the queues of 15 others; the other patterns save 55 % and more. PP and XC, which were run without \
-     ranks that wait, save all but 1 % of their misses.";
-pub(super) const L1_SAME: &str = "CG saves 18 % with BASEMOPED and 9 points more with the other designs; every other benchmark differs by less than 3 \
+pub(super) const L1_SAME: &str = "CG saves 19 % with BASEMOPED and 9 points more with the other designs; every other benchmark differs by less than 3 \
      points. A likely cause, which was not varied: reads of BASEMOPED evict the lines of the send buffer, with which cores \
      compute again.";
-pub(super) const LITTLE_GAIN: &str = "XC takes 7 % less with OPTCACHE, every other benchmark at most 1.3 %. With the MPI library before, XC took as long with \
-     both. Its two ranks exchange messages in step, so that few cycles of a request decide how their requests meet; that \
-     was not varied.";
-pub(super) const IMB_PRIVATE: &str = "BC saves 48 %, two points short of most, and GA 1 %: devices fetch from the sender's \
+pub(super) const IMB_PRIVATE: &str = "BC saves 48 %, two points short of most, and GA 2 %: devices fetch from the sender's \
      cache what ranks fetched from the shared buffer. AA saves all: its send lines were written back to memory and come from there. \
      Requests of cores alone are saved, to 99 % and more, by every pattern.";
 pub(super) const LARGE_GLOBAL: &str = "With BASEMOPED half of the misses of a copy are send lines and half receive lines; OPTCACHE asks for no receive line, \
