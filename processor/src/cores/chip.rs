@@ -499,46 +499,14 @@ impl Chip {
                 ended: false,
                 interrupts: &mut self.interrupts,
             };
-            let mut due = std::mem::take(&mut soon) | arrived;
+            let mut due = soon | arrived;
             if others <= now || self.every_cycle {
                 let (found, next) = due_cores(&self.next[..self.cores.len()], now, self.every_cycle);
                 (due, others) = (due | found, next);
             }
-            // Cores take turns: the first one advances by 1 in each cycle.
-            let from_first = u64::MAX << (now % self.cores.len() as u64);
-            let mut left = due | self.waiting;
-            while left != 0 {
-                // Without a jump where the turns begin again.
-                let ahead = left & from_first;
-                let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
-                let own = ONE << index;
-                left ^= own;
-                let core = &mut self.cores[index];
-                if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
-                    continue;
-                }
-                if arrived & own != 0 {
-                    core.take(now, &self.completions, &mut environment);
-                }
-                let next =
-                    if S::NARROW { core.step_inlined(now, &mut environment) } else { core.step(now, &mut environment) };
-                self.next[index % ChipConfig::MAX_CORES] = next;
-                if next == now + 1 {
-                    soon |= own;
-                } else {
-                    others = others.min(next);
-                }
-                if core.shared.waits() {
-                    self.waiting |= own;
-                } else if self.waiting & own != 0 {
-                    self.waiting &= !own;
-                }
-                if environment.ended
-                    && let Some(fault) = core.shared.fault
-                {
-                    return Err(fault);
-                }
-            }
+            let cycle = Cycle { now, due, arrived, completions: &self.completions };
+            let stepped = cycle.step(&mut self.cores, &mut self.next, self.waiting, &mut environment)?;
+            (soon, others, self.waiting) = (stepped.soon, others.min(stepped.others), stepped.waiting);
             let mut next =
                 if soon == 0 { self.next.iter().fold(u64::MAX, |first, &next| first.min(next)) } else { now + 1 };
             let active = environment.active;
@@ -580,6 +548,76 @@ impl Chip {
             halted &= core.contexts.iter().all(|context| context.halted);
         }
         halted.then_some(Stop::Halted)
+    }
+}
+
+/// A cycle in which cores are stepped. Cores are bits.
+struct Cycle<'a> {
+    now: u64,
+    /// The cores that have something to do.
+    due: u64,
+    /// The cores of which memory has completed requests.
+    arrived: u64,
+    completions: &'a [Completion],
+}
+
+/// What the steps of a cycle lead to.
+struct Stepped {
+    /// The cores that are stepped in the next cycle.
+    soon: u64,
+    /// The first cycle in which another one is.
+    others: u64,
+    /// The cores that wait for what the memory or another core changes.
+    waiting: u64,
+}
+
+impl Cycle<'_> {
+    /// Steps the cores that have something to do, and those of `waiting` that may go on.
+    // A function of its own, as the compiler then keeps more of a step in registers of the host.
+    #[inline(never)]
+    fn step<S: Setting>(
+        &self,
+        cores: &mut [Core],
+        next: &mut [u64; ChipConfig::MAX_CORES],
+        mut waiting: u64,
+        environment: &mut Environment<'_, S>,
+    ) -> Result<Stepped, ChipFault> {
+        let Self { now, due, arrived, completions } = *self;
+        // Cores take turns: the first one advances by 1 in each cycle.
+        let from_first = u64::MAX << (now % cores.len() as u64);
+        let (mut left, mut soon, mut others) = (due | waiting, 0, u64::MAX);
+        while left != 0 {
+            // Without a jump where the turns begin again.
+            let ahead = left & from_first;
+            let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
+            let own = ONE << index;
+            left ^= own;
+            let core = &mut cores[index];
+            if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
+                continue;
+            }
+            if arrived & own != 0 {
+                core.take(now, completions, environment);
+            }
+            let following = if S::NARROW { core.step_inlined(now, environment) } else { core.step(now, environment) };
+            next[index % ChipConfig::MAX_CORES] = following;
+            if following == now + 1 {
+                soon |= own;
+            } else {
+                others = others.min(following);
+            }
+            if core.shared.waits() {
+                waiting |= own;
+            } else {
+                waiting &= !own;
+            }
+            if environment.ended
+                && let Some(fault) = core.shared.fault
+            {
+                return Err(fault);
+            }
+        }
+        Ok(Stepped { soon, others, waiting })
     }
 }
 
