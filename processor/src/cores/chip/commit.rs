@@ -28,8 +28,8 @@ impl Shared {
         }
         let mut continues = None;
         let entry = context.entry(number);
-        let is_plain = entry.decoded.kind <= Kind::Load && !entry.fails;
-        if !is_plain {
+        let has_effect = entry.decoded.kind > Kind::Load || entry.fails;
+        if has_effect {
             match self.finish_oldest(context, index, now, environment) {
                 Ok(next) => continues = next,
                 Err(Waits) => return false,
@@ -65,7 +65,7 @@ impl Shared {
         } else {
             context.done &= !bit(number);
         }
-        if !is_plain {
+        if has_effect {
             context.mispredicted &= !bit(number);
             if let Some(next) = continues {
                 context.waits = false;
