@@ -57,18 +57,3 @@ fn communicators(program: &TestProgram) -> usize {
     };
     Comm::ALL.into_iter().filter(|&comm| uses(comm)).count()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::generate::generate;
-
-    #[test]
-    fn a_program_has_no_feature_that_was_excluded() {
-        for (feature, name) in Feature::ALL {
-            let with = (0..200).filter(|&number| traits(&generate(1, number, 2, &[])).contains(&name)).count();
-            assert!(with > 0, "{name}");
-            assert!((0..50).all(|number| !traits(&generate(1, number, 2, &[feature])).contains(&name)), "{name}");
-        }
-    }
-}

@@ -13,6 +13,7 @@ use mb_conform::program::{Action, Mode, TestProgram};
 use mb_conform::rules;
 use mb_conform::shrink::candidates;
 use mb_conform::simulate::{Contract, Fault, SimulatedLibrary, explore, run};
+use mb_conform::traits::traits;
 use mb_core::random::Random;
 use proptest::prelude::*;
 
@@ -279,4 +280,13 @@ fn everything(program: &TestProgram, rank: u8) -> Vec<ObservedStatus> {
         flags: 0,
     });
     status.collect()
+}
+
+#[test]
+fn a_program_has_no_feature_that_was_excluded() {
+    for (feature, name) in Feature::ALL {
+        let with = (0..200).filter(|&number| traits(&generate(1, number, 2, &[])).contains(&name)).count();
+        assert!(with > 0, "{name}");
+        assert!((0..50).all(|number| !traits(&generate(1, number, 2, &[feature])).contains(&name)), "{name}");
+    }
 }

@@ -189,38 +189,3 @@ fn split(name: &str) -> Option<(Family, u32)> {
     let units = number.parse().ok().filter(|units| (1..=8).contains(units) && number.len() == 1)?;
     Some((family, units))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mb_processor::chip::{ChipConfig, cmp, cmp2, smt};
-    use mb_processor::shared_l2::SharedL2Config;
-
-    #[test]
-    fn every_preset_has_the_cores_of_the_paper() {
-        for name in names() {
-            let parameters: NetprocParameters = preset(&name).unwrap().typed();
-            let number: usize = name[name.len() - 1..].parse().unwrap();
-            let expected: ChipConfig = match &name[..name.len() - 1] {
-                "smt" => smt(number),
-                "cmp" => cmp(number),
-                _ => cmp2(number),
-            };
-            assert_eq!(parameters.chip(), expected, "{name}");
-            assert_eq!(parameters.memory(), SharedL2Config::crowley2000(expected.cores, expected.contexts), "{name}");
-        }
-        assert!(PAPER.iter().all(|name| names().iter().any(|known| known == name)));
-    }
-
-    #[test]
-    fn other_names_are_refused() {
-        for name in ["smt0", "smt9", "cmp", "cmp2_", "cmp16", "smt08", "xeon"] {
-            assert_eq!(
-                preset(name).unwrap_err().to_string(),
-                format!(
-                    "parameter `architecture`: found `{name}`, expected smt1 to smt8, cmp1 to cmp8, or cmp2_1 to cmp2_8"
-                )
-            );
-        }
-    }
-}

@@ -85,6 +85,20 @@ pub struct Latency {
     pub largest: u64,
 }
 
+impl Latency {
+    /// Percentiles of `cycles` by the nearest-rank method; 0 without packets.
+    #[must_use]
+    pub fn of(cycles: &[u64]) -> Self {
+        let mut sorted = cycles.to_vec();
+        sorted.sort_unstable();
+        let at = |per_mille: usize| {
+            let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
+            sorted.get(rank - 1).copied().unwrap_or(0)
+        };
+        Self { median: at(500), p90: at(900), p99: at(990), p999: at(999), largest: at(1000) }
+    }
+}
+
 /// What a run has measured, from the start of reception to the last packet reported.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
@@ -155,7 +169,7 @@ impl Report {
             applications: account.applications.clone(),
             reordered: account.reordered,
             most_overtaken: account.most_overtaken,
-            latency: latency(&account.latencies),
+            latency: Latency::of(&account.latencies),
             longest_queue: account.longest_queue as u64,
             mean_queue: if cycles == 0 { 0.0 } else { account.queue_area(end) as f64 / cycles as f64 },
             transferred_bytes: account.transferred_bytes,
@@ -237,30 +251,4 @@ fn memory(first: &Counts, last: &Counts) -> Vec<Count> {
     let before = |name: &str| first.memory.iter().find(|count| count.name == name).map_or(0, |count| count.value);
     let of = |count: &Count| Count { name: count.name.clone(), value: count.value - before(&count.name) };
     last.memory.iter().map(of).collect()
-}
-
-/// Percentiles by the nearest-rank method.
-fn latency(cycles: &[u64]) -> Latency {
-    let mut sorted = cycles.to_vec();
-    sorted.sort_unstable();
-    let at = |per_mille: usize| {
-        let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
-        sorted.get(rank - 1).copied().unwrap_or(0)
-    };
-    Latency { median: at(500), p90: at(900), p99: at(990), p999: at(999), largest: at(1000) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_nearest_ranks() {
-        let found = latency(&(1..=1000).rev().collect::<Vec<_>>());
-        let expected = Latency { median: 500, p90: 900, p99: 990, p999: 999, largest: 1000 };
-        assert_eq!(found, expected);
-        // 99 per cent of 10 packets are all of them.
-        assert_eq!(latency(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).p99, 10);
-        assert_eq!(latency(&[]), Latency::default());
-    }
 }

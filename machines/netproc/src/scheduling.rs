@@ -42,17 +42,3 @@ impl Priorities {
         priorities
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_is_an_order_of_contexts() {
-        assert_eq!(Priorities::Equal.of_contexts(), [0; 8]);
-        assert_eq!(Priorities::OsFirst.of_contexts(), [0, 1, 1, 1, 1, 1, 1, 1]);
-        assert_eq!(Priorities::WorkersFirst.of_contexts(), [1, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Priorities::Ascending.of_contexts(), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(Priorities::WorkersAscending.of_contexts(), [8, 1, 2, 3, 4, 5, 6, 7]);
-    }
-}

@@ -150,3 +150,9 @@ start:
 "
     );
 }
+
+#[test]
+fn the_checksum_is_the_published_one() {
+    // The check value that catalogues of CRCs give for the nine digits.
+    assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
+}

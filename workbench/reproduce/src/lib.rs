@@ -13,7 +13,7 @@
 //! study, verdict                          study.toml; the rules by which a claim holds
 //! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
 //! chart                                   series over any axis
-//! area, curve, formula, error             silicon from storage; points; arithmetic; errors
+//! area, curve, formula, statistics, error silicon from storage; points; arithmetic; means; errors
 //! ```
 //!
 //! To add a paper: its claims in `spec/claims.toml`, a folder in `papers/`, and a line in
@@ -32,12 +32,13 @@ pub mod depth;
 pub mod error;
 pub mod evidence;
 pub mod figures;
-mod formula;
+pub mod formula;
 pub mod ledger;
 pub mod papers;
 mod probe;
 pub mod registry;
 pub mod report;
+pub mod statistics;
 pub mod study;
 pub mod verdict;
 

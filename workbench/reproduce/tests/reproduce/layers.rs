@@ -8,7 +8,7 @@ use mb_reproduce::REGISTRY;
 
 /// Modules from the bottom row to the top one; a module uses only modules of lower rows.
 const ROWS: [&[&str]; 9] = [
-    &["area", "curve", "formula", "error"],
+    &["area", "curve", "formula", "statistics", "error"],
     &["chart"],
     &["benchmarks", "ledger", "probe"],
     &["study", "verdict"],

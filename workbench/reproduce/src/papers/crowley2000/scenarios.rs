@@ -12,6 +12,7 @@ use super::model::Model;
 use super::table2::by_sizes;
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
 use crate::error::MeasureError;
+use crate::statistics::{correlation, mean, variation};
 use crate::verdict::Measured;
 
 const SHARES: &str = "The share of 3DES decides: 8 % of the router's packets and 3 % of the web switch's. The \
@@ -231,35 +232,4 @@ fn relative(model: &Model, chip: Chip, over: Chip, mix: Mix, sizes: Sizes) -> Re
 /// Standard deviation of windows over their mean.
 fn deviation(model: &Model, chip: Chip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
     Ok(variation(&model.windows(chip, mix, sizes)?))
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Standard deviation over mean.
-pub(super) fn variation(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-    square.sqrt() / mean
-}
-
-/// Pearson's correlation.
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let products = a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum::<f64>();
-    let square = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    products / (square(a, mean_a) * square(b, mean_b)).sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{correlation, variation};
-
-    #[test]
-    fn deviation_and_correlation_of_known_series() {
-        assert!((variation(&[1.0, 3.0]) - 0.5).abs() < 1e-12);
-        assert!((correlation(&[1.0, 2.0, 3.0], &[6.0, 4.0, 2.0]) + 1.0).abs() < 1e-12);
-        assert!(correlation(&[1.0, 2.0, 1.0, 2.0], &[1.0, 1.0, 2.0, 2.0]).abs() < 1e-12);
-    }
 }
