@@ -12,18 +12,18 @@ from typing import overload
 from matchbench.native_types import (
     Advanced,
     AfterMatch,
-    Answer,
     Card,
     ChipRun,
     Cut,
     Deepest,
-    Entry,
     Findings,
     HeaderFields,
     ItemFields,
     JudgedRun,
     KitReport,
+    ListEntry,
     MatchProfile,
+    MatchUnitAnswer,
     NetprocReport,
     Omission,
     Origin,
@@ -201,7 +201,7 @@ class MatchUnit:
     def finish(self) -> tuple[str, str]: ...
     def profile(self) -> MatchProfile: ...
     def totals(self) -> Totals: ...
-    def answers(self, first: int) -> list[Answer]: ...
+    def answers(self, first: int) -> list[MatchUnitAnswer]: ...
     def place(self, text: str) -> int: ...
     def set_breakpoint(
         self, address: int, stop: bool, condition: tuple[str, str, int] | None = None
@@ -215,7 +215,7 @@ class MatchUnit:
     def run_to(self, address: int) -> Stopped: ...
     def run_to_end(self) -> Stopped: ...
     def state(self) -> State: ...
-    def entries(self, list: str) -> list[Entry]: ...  # noqa: A002 - binding's name
+    def entries(self, list: str) -> list[ListEntry]: ...  # noqa: A002 - binding's name
 
 def trace_file_bytes(path: str, first: bytes) -> int | None:
     """Length of a finalized trace file by its first 64 bytes; None for a rank that did not finish."""

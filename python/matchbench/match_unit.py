@@ -10,7 +10,7 @@ from typing import Any
 from matchbench import _native
 from matchbench._native import MatchbenchError
 from matchbench.match_unit_files import NO_MATCH, Header, Item
-from matchbench.native_types import Advanced, AfterMatch, Answer, State, Value
+from matchbench.native_types import Advanced, AfterMatch, MatchUnitAnswer, State, Value
 
 CHUNK = 10_000  # words per call, so that files are written piece by piece and Ctrl-C is served
 
@@ -68,7 +68,7 @@ def register_value(state: State, register: str) -> int:
 class Report:
     """Totals of a run: answers in the order of the headers, cycles, words issued, stall cycles by cause."""
 
-    answers: list[Answer]
+    answers: list[MatchUnitAnswer]
     cycles: int
     words: int
     stalls: dict[str, int]
@@ -193,7 +193,7 @@ class Setup:
         appended = _native.MatchUnit.APPENDED
         return self.headers[item - appended].name if item >= appended else self.items[item].name
 
-    def found_name(self, answer: Answer) -> str:
+    def found_name(self, answer: MatchUnitAnswer) -> str:
         """Return the name of what matched, or `NO_MATCH`."""
         return NO_MATCH if answer["item"] is None else self.item_name(answer["item"])
 

@@ -327,7 +327,7 @@ class Cut(TypedDict):
     cancelled: bool
 
 
-class Answer(TypedDict):
+class MatchUnitAnswer(TypedDict):
     """Answer of the match unit to a header; times are cycles."""
 
     header: int
@@ -357,7 +357,7 @@ class Row(TypedDict):
 class Advanced(TypedDict):
     """Work of a match unit in one call; `broken` describes a protocol violation of its program."""
 
-    answers: list[Answer]
+    answers: list[MatchUnitAnswer]
     rows: list[Row]
     kanata: str
     vcd: str
@@ -420,7 +420,7 @@ class State(TypedDict):
     waiting: int
 
 
-class Entry(TypedDict):
+class ListEntry(TypedDict):
     """An entry of a list of the match unit; `cached_since` is a cycle, if the head cache holds it."""
 
     item: int

@@ -26,7 +26,7 @@ pub(crate) enum Bit {
 
 /// What a MOPED stores of a program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
+pub(crate) struct ProgramState {
     /// Descriptors reserved here.
     pub(crate) reserved: usize,
     pub(crate) bit: Bit,
@@ -52,17 +52,17 @@ struct Home {
 pub(crate) struct Programs {
     nodes: usize,
     mode: Backoff,
-    all: Vec<Program>,
+    all: Vec<ProgramState>,
 }
 
 type Out = Vec<(usize, Message)>;
 
 impl Programs {
     pub(crate) fn new(nodes: usize, programs: usize, mode: Backoff) -> Self {
-        Self { nodes, mode, all: vec![Program::default(); programs] }
+        Self { nodes, mode, all: vec![ProgramState::default(); programs] }
     }
 
-    pub(crate) fn get(&self, program: u16) -> &Program {
+    pub(crate) fn get(&self, program: u16) -> &ProgramState {
         &self.all[usize::from(program)]
     }
 

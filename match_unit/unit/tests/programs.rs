@@ -267,9 +267,9 @@ fn an_empty_list_is_searched_and_nothing_is_found() {
 }
 
 /// Numbers without a pattern.
-struct Random(random::Random);
+struct RandomItems(random::Random);
 
-impl Random {
+impl RandomItems {
     fn next(&mut self) -> u64 {
         self.0.next()
     }
@@ -352,7 +352,7 @@ fn answers_random_lists(program: &MatchProgram, golden: Golden, rounds: u64) {
     let (name, item_words) = (&program.name, program.item_words);
     let mut matches = [0_u64; 3];
     for seed in 0..rounds {
-        let mut random = Random(random::Random::of(seed, &[]));
+        let mut random = RandomItems(random::Random::of(seed, &[]));
         let mut machine =
             MatchProcessor::new(&program.words, ListManagerParameters { latency: 1 + seed % 30, item_words, ..MEMORY })
                 .unwrap();

@@ -215,7 +215,7 @@ pub struct SettingError(String);
 #[error("{0}")]
 pub struct Failure(String);
 
-enum Machine<F> {
+enum Cores<F> {
     Functional { process: Box<Process<F>>, instructions: u64 },
     OutOfOrder { core: Box<OutOfOrder>, hierarchy: Box<Hierarchy>, process: Box<Process<F>> },
     Barrel { core: Box<Barrel<Rv64>>, linux: Box<Linux<F>> },
@@ -225,7 +225,7 @@ enum Machine<F> {
 /// A program on a core model.
 pub struct Simulation<F> {
     program: Program,
-    machine: Machine<F>,
+    cores: Cores<F>,
 }
 
 impl<F: Files> Simulation<F> {
@@ -234,9 +234,9 @@ impl<F: Files> Simulation<F> {
     /// # Errors
     /// An invalid configuration.
     pub fn new(model: &CoreModel, program: Program, process: Process<F>) -> Result<Self, ParameterError> {
-        let machine = match model {
-            CoreModel::Functional => Machine::Functional { process: Box::new(process), instructions: 0 },
-            CoreModel::OutOfOrder(parts) => Machine::OutOfOrder {
+        let cores = match model {
+            CoreModel::Functional => Cores::Functional { process: Box::new(process), instructions: 0 },
+            CoreModel::OutOfOrder(parts) => Cores::OutOfOrder {
                 core: Box::new(OutOfOrder::new(parts.0, 0)?),
                 hierarchy: Box::new(Hierarchy::new(&parts.1)?),
                 process: Box::new(process),
@@ -247,7 +247,7 @@ impl<F: Files> Simulation<F> {
                 let stacks = Stacks { top: hart.register(2) + 16, bytes: 16 };
                 let mut core = Barrel::new(config, hart, memory, stacks)?;
                 core.spawn(program.entry(), &[], Cycles::ZERO);
-                Machine::Barrel { core: Box::new(core), linux: Box::new(linux) }
+                Cores::Barrel { core: Box::new(core), linux: Box::new(linux) }
             }
             CoreModel::Chip(parts) => {
                 let Process { hart, memory, linux } = process;
@@ -259,29 +259,29 @@ impl<F: Files> Simulation<F> {
                     chip.halt(other);
                 }
                 let memory = SharedL2::new(&parts.1, memory, NoDevice)?;
-                Machine::Chip { chip: Box::new(chip), memory: Box::new(memory), linux: Box::new(linux) }
+                Cores::Chip { chip: Box::new(chip), memory: Box::new(memory), linux: Box::new(linux) }
             }
         };
-        Ok(Self { program, machine })
+        Ok(Self { program, cores })
     }
 
     /// The next cycle; for functional execution, the number of instructions.
     #[must_use]
     pub fn now(&self) -> u64 {
-        match &self.machine {
-            Machine::Functional { instructions, .. } => *instructions,
-            Machine::OutOfOrder { core, .. } => core.now().0,
-            Machine::Barrel { core, .. } => core.now().0,
-            Machine::Chip { chip, .. } => chip.now(),
+        match &self.cores {
+            Cores::Functional { instructions, .. } => *instructions,
+            Cores::OutOfOrder { core, .. } => core.now().0,
+            Cores::Barrel { core, .. } => core.now().0,
+            Cores::Chip { chip, .. } => chip.now(),
         }
     }
 
     /// The handler of system calls.
     #[must_use]
     pub fn linux(&self) -> &Linux<F> {
-        match &self.machine {
-            Machine::Functional { process, .. } | Machine::OutOfOrder { process, .. } => &process.linux,
-            Machine::Barrel { linux, .. } | Machine::Chip { linux, .. } => linux,
+        match &self.cores {
+            Cores::Functional { process, .. } | Cores::OutOfOrder { process, .. } => &process.linux,
+            Cores::Barrel { linux, .. } | Cores::Chip { linux, .. } => linux,
         }
     }
 
@@ -290,14 +290,14 @@ impl<F: Files> Simulation<F> {
     /// # Errors
     /// The program cannot continue.
     pub fn run(&mut self, until: u64) -> Result<Option<u64>, Failure> {
-        let result = match &mut self.machine {
-            Machine::Functional { process, instructions } => functional(process, instructions, until),
-            Machine::OutOfOrder { core, hierarchy, process } => {
+        let result = match &mut self.cores {
+            Cores::Functional { process, instructions } => functional(process, instructions, until),
+            Cores::OutOfOrder { core, hierarchy, process } => {
                 let Process { hart, memory, linux } = &mut **process;
                 ended(core.run(hart, memory, linux, hierarchy, Cycles(until)))
             }
-            Machine::Barrel { core, linux } => barrel_ended(core.run_until(Cycles(until), &mut **linux)),
-            Machine::Chip { chip, memory, linux } => loop {
+            Cores::Barrel { core, linux } => barrel_ended(core.run_until(Cycles(until), &mut **linux)),
+            Cores::Chip { chip, memory, linux } => loop {
                 if let Some(result) = chip_ended(chip.run_until(until, &mut **memory, &mut **linux)) {
                     break result;
                 }
@@ -311,22 +311,22 @@ impl<F: Files> Simulation<F> {
     pub fn record(&mut self, until: u64) -> (Result<Option<u64>, Failure>, String) {
         let mut diagram = String::new();
         // A string accepts everything that is written to it.
-        let result = match &mut self.machine {
-            Machine::Functional { process, instructions } => functional(process, instructions, until),
-            Machine::OutOfOrder { core, hierarchy, process } => {
+        let result = match &mut self.cores {
+            Cores::Functional { process, instructions } => functional(process, instructions, until),
+            Cores::OutOfOrder { core, hierarchy, process } => {
                 let Process { hart, memory, linux } = &mut **process;
                 let mut observer = PipelineKanata::new(String::new(), pc_and_class);
                 let result = core.run_observed(hart, memory, linux, hierarchy, Cycles(until), &mut observer);
                 diagram = observer.finish().unwrap_or_default();
                 ended(result)
             }
-            Machine::Barrel { core, linux } => {
+            Cores::Barrel { core, linux } => {
                 let mut observer = BarrelKanata::new(&mut **linux, String::new(), pc_and_class);
                 let result = core.run_observed(Cycles(until), &mut observer);
                 diagram = observer.finish().map(|finished| finished.1).unwrap_or_default();
                 barrel_ended(result)
             }
-            Machine::Chip { chip, memory, linux } => {
+            Cores::Chip { chip, memory, linux } => {
                 let mut observer = ChipKanata::new(chip.now()..until, hart_and_pc);
                 let result = loop {
                     let result = chip.run_observed(until, &mut **memory, &mut **linux, &mut observer);
@@ -374,9 +374,9 @@ impl<F: Files> Simulation<F> {
     /// Event counts, by name.
     #[must_use]
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        match &self.machine {
-            Machine::Functional { instructions, .. } => vec![("instructions", *instructions)],
-            Machine::OutOfOrder { core, hierarchy, .. } => {
+        match &self.cores {
+            Cores::Functional { instructions, .. } => vec![("instructions", *instructions)],
+            Cores::OutOfOrder { core, hierarchy, .. } => {
                 let found = core.statistics();
                 let (fetch, data) = (hierarchy.instruction_statistics(0), hierarchy.data_statistics(0));
                 vec![
@@ -390,13 +390,13 @@ impl<F: Files> Simulation<F> {
                     ("data_misses", data.misses),
                 ]
             }
-            Machine::Barrel { core, .. } => vec![
+            Cores::Barrel { core, .. } => vec![
                 ("instructions", core.statistics(0).instructions),
                 ("cycles", core.statistics(0).cycles),
                 ("instruction_misses", core.instruction_misses(0)),
                 ("data_misses", core.data_misses(0)),
             ],
-            Machine::Chip { chip, memory, .. } => {
+            Cores::Chip { chip, memory, .. } => {
                 let (found, caches) = (chip.statistics(0), memory.statistics());
                 vec![
                     ("instructions", found.committed),

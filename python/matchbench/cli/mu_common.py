@@ -13,7 +13,7 @@ import click
 from matchbench import MatchbenchError, tables
 from matchbench.match_unit import REGISTERS, ProtocolError, Report, Setup, register_value
 from matchbench.match_unit_files import AFTER_MATCH, read_headers, read_list
-from matchbench.native_types import Answer, Row, State
+from matchbench.native_types import MatchUnitAnswer, Row, State
 from matchbench.selection import parse_assignments
 
 CHECK_FAILED = 1
@@ -100,7 +100,7 @@ def reported_errors() -> Iterator[None]:
         raise click.exceptions.Exit(BAD_INPUT) from None
 
 
-def answer_row(setup: Setup, answer: Answer) -> list[object]:
+def answer_row(setup: Setup, answer: MatchUnitAnswer) -> list[object]:
     """Return the cells of an answer; missing ones are empty."""
     words = answer["words"]
     matched = answer["item"] is not None
@@ -230,7 +230,7 @@ def everything(setup: Setup, report: Report, state: State) -> dict[str, Any]:
     }
 
 
-def answer_text(setup: Setup, answer: Answer) -> str:
+def answer_text(setup: Setup, answer: MatchUnitAnswer) -> str:
     """Return the text of an answer."""
     header = setup.headers[answer["header"]].name
     if answer["item"] is None:

@@ -6,7 +6,7 @@ from matchbench.cli.mu_common import answer_text, write_text
 from matchbench.cli.mu_debug_arguments import InvalidCommandError, nothing, place_of, words_text
 from matchbench.match_unit import REGISTERS, Setup, register_value
 from matchbench.match_unit_files import ITEM_BITS
-from matchbench.native_types import Answer
+from matchbench.native_types import MatchUnitAnswer
 
 AROUND = 4  # words before and after the one that is shown
 
@@ -189,6 +189,6 @@ class StateView:
             f"cycles {totals['cycles']}, words {totals['words']}, waited: {', '.join(waits) or 'none'}"
         )
 
-    def report(self, answer: Answer) -> None:
+    def report(self, answer: MatchUnitAnswer) -> None:
         """Show an answer."""
         tables.line(f"answered in cycle {answer['answered']}: {answer_text(self.setup, answer)}")

@@ -12,7 +12,7 @@ import click
 from matchbench import MatchbenchError, tables
 from matchbench.cli.mu_common import answer_text, inputs, reported_errors, row_lines, setup_from
 from matchbench.match_unit import ProtocolError, Setup
-from matchbench.native_types import Advanced, Answer
+from matchbench.native_types import Advanced, MatchUnitAnswer
 from matchbench.output import whole_file
 
 
@@ -86,7 +86,7 @@ def listing(setup: Setup, piece: Advanced, window: tuple[int, int]) -> Iterator[
         yield from answer_line(setup, answer, window)
 
 
-def answer_line(setup: Setup, answer: Answer, window: tuple[int, int]) -> Iterator[str]:
+def answer_line(setup: Setup, answer: MatchUnitAnswer, window: tuple[int, int]) -> Iterator[str]:
     """Yield the line of an answer."""
     if window[0] <= answer["answered"] <= window[1]:
         yield f"{answer['answered']:6}  ---- {answer_text(setup, answer)}\n"

@@ -17,7 +17,7 @@ use mb_core::random;
 use mb_unit::unit::{FifoHead, FifoTag, InputNeed, MatchUnit, OutputWord};
 
 use stages::run_pipeline;
-use words::Random;
+use words::RandomWords;
 
 /// A word of the input FIFO and the cycle from which on it is there.
 type Arrival = (u64, FifoHead);
@@ -62,7 +62,7 @@ fn a_word_executed_whole_is_a_word_that_passes_three_stages() {
     let mut branches = 0;
     let mut waits = 0;
     for seed in 1..=4000 {
-        let mut random = Random(random::Random::of(seed, &[]));
+        let mut random = RandomWords(random::Random::of(seed, &[]));
         random.next();
         let size = 4 + random.below(24);
         let mut words: Vec<Word> = (0..size - 3).map(|_| random.sound_word(size)).collect();

@@ -9,9 +9,9 @@ use mb_asm::word::{
 use mb_core::random;
 
 /// Numbers without a pattern.
-pub(crate) struct Random(pub(crate) random::Random);
+pub(crate) struct RandomWords(pub(crate) random::Random);
 
-impl Random {
+impl RandomWords {
     pub(crate) fn next(&mut self) -> u64 {
         self.0.next()
     }

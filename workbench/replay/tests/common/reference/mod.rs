@@ -42,9 +42,9 @@ pub(crate) struct Recording {
 }
 
 /// Numbers that choose among what is counted with `usize`.
-struct Random(random::Random);
+struct Choices(random::Random);
 
-impl Random {
+impl Choices {
     fn below(&mut self, limit: usize) -> usize {
         self.0.below(limit as u64) as usize
     }
@@ -137,7 +137,7 @@ struct Rank {
 }
 
 pub(crate) struct Reference {
-    random: Random,
+    random: Choices,
     eager: u64,
     comms: Vec<Comm>,
     messages: Vec<Message>,
@@ -150,7 +150,7 @@ pub(crate) struct Reference {
 impl Reference {
     /// Runs a random program to its end.
     pub(crate) fn record(plan: Plan) -> Recording {
-        let mut random = Random(random::Random::of(plan.seed, &[]));
+        let mut random = Choices(random::Random::of(plan.seed, &[]));
         let all: Vec<u32> = (0..plan.ranks).collect();
         let mut comms = vec![Comm { sides: [all.clone(), all.clone()], inter: false, collectives: Vec::new() }];
         for &rank in &all {

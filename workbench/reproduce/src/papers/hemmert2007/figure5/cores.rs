@@ -74,7 +74,7 @@ fn on_harts<H: Hart + Clone>(
     let (list, headers) = (symbol("list")?, symbol("headers")?);
     let list = list.address..list.address + list.bytes;
     let watch = Watch::new(symbol("match")?.address, list, setup.cold, free);
-    let machine = Machine {
+    let surroundings = Surroundings {
         watch: watch.clone(),
         host: MarkHost::new(!setup.stop_at_end),
         headers: (headers.address, headers.bytes),
@@ -91,7 +91,7 @@ fn on_harts<H: Hart + Clone>(
                 memory: program.memory(0),
                 hierarchy: Hierarchy::new(&hierarchy)?,
             };
-            super::run(&mut Stepped { cores: core, machine }, length)
+            super::run(&mut Stepped { cores: core, surroundings }, length)
         }
         Build::Barrel(config) => {
             let mut memory = program.memory(0);
@@ -102,7 +102,7 @@ fn on_harts<H: Hart + Clone>(
             let hart = Watched::new(hart, watch);
             let mut cores = Barrel::new(&config, hart, memory, Stacks { top, bytes: setup.stack })?;
             cores.spawn(program.entry(), &[length as u64], Cycles::ZERO);
-            super::run(&mut Stepped { cores: BarrelCores(cores, config.hierarchy.cores), machine }, length)
+            super::run(&mut Stepped { cores: BarrelCores(cores, config.hierarchy.cores), surroundings }, length)
         }
     }
 }
@@ -146,7 +146,7 @@ trait Cores {
 }
 
 /// What surrounds the cores.
-struct Machine {
+struct Surroundings {
     watch: Rc<Watch>,
     host: MarkHost,
     /// Address and bytes of the headers.
@@ -160,24 +160,24 @@ struct Machine {
 /// Cores that run the program from mark to mark.
 struct Stepped<C> {
     cores: C,
-    machine: Machine,
+    surroundings: Surroundings,
 }
 
 impl<C: Cores> Stepped<C> {
     /// Runs until the program waits or ends.
     fn stop(&mut self) -> Result<Stopped, MeasureError> {
-        let ahead = self.machine.ahead.take();
-        ahead.map_or_else(|| self.cores.go(&mut self.machine.host), Ok)
+        let ahead = self.surroundings.ahead.take();
+        ahead.map_or_else(|| self.cores.go(&mut self.surroundings.host), Ok)
     }
 
     /// Runs to the end of the pass; returns when that was.
     fn end(&mut self) -> Result<u64, MeasureError> {
         let stopped = self.stop()?;
-        if let Some(cycle) = self.machine.host.ended() {
-            self.machine.ahead = Some(stopped);
+        if let Some(cycle) = self.surroundings.host.ended() {
+            self.surroundings.ahead = Some(stopped);
             return Ok(cycle);
         }
-        self.machine.ahead = Some(stopped);
+        self.surroundings.ahead = Some(stopped);
         let Mark::End(cycle) = self.mark()? else { return Err(MeasureError::NotSeen("the end of a pass")) };
         Ok(cycle)
     }
@@ -185,8 +185,8 @@ impl<C: Cores> Stepped<C> {
     /// Runs to the next mark, where the program waits; from now on it may go on.
     fn mark(&mut self) -> Result<Mark, MeasureError> {
         match self.stop()? {
-            Stopped::Waiting => self.machine.host.allow().ok_or(MeasureError::NotSeen("the mark of a pass")),
-            Stopped::Exited(status) => Err(MeasureError::Benchmark { length: self.machine.length, status }),
+            Stopped::Waiting => self.surroundings.host.allow().ok_or(MeasureError::NotSeen("the mark of a pass")),
+            Stopped::Exited(status) => Err(MeasureError::Benchmark { length: self.surroundings.length, status }),
         }
     }
 
@@ -194,7 +194,7 @@ impl<C: Cores> Stepped<C> {
     fn counts(&mut self) -> CorePass {
         let (hierarchy, cores) = self.cores.hierarchy();
         let sum = |of: &dyn Fn(usize) -> CacheStatistics| (0..cores).map(|core| of(core).misses).sum::<u64>();
-        let watch = &self.machine.watch;
+        let watch = &self.surroundings.watch;
         CorePass {
             cycles: 0,
             headers: watch.headers(),
@@ -208,10 +208,10 @@ impl<C: Cores> Stepped<C> {
 
     /// New headers arrive from outside.
     fn deliver(&mut self) {
-        let (start, bytes) = self.machine.headers;
+        let (start, bytes) = self.surroundings.headers;
         let (hierarchy, cores) = self.cores.hierarchy();
         hierarchy.invalidate(start, bytes);
-        if self.machine.delivery == Delivery::Cache {
+        if self.surroundings.delivery == Delivery::Cache {
             for core in 0..cores {
                 hierarchy.warm(core, Access::Load, start, bytes);
             }
@@ -231,7 +231,7 @@ impl<C: Cores> System for Stepped<C> {
         let cycle = self.end()?;
         let after = self.counts();
         Ok(CorePass {
-            cycles: cycle - self.machine.host.began,
+            cycles: cycle - self.surroundings.host.began,
             headers: after.headers - before.headers,
             visits: after.visits - before.visits,
             overtaken: after.overtaken - before.overtaken,
@@ -244,7 +244,7 @@ impl<C: Cores> System for Stepped<C> {
     fn finish(&mut self) -> Result<(), MeasureError> {
         match self.stop()? {
             Stopped::Exited(0) => Ok(()),
-            Stopped::Exited(status) => Err(MeasureError::Benchmark { length: self.machine.length, status }),
+            Stopped::Exited(status) => Err(MeasureError::Benchmark { length: self.surroundings.length, status }),
             Stopped::Waiting => Err(MeasureError::NotSeen("the end of the benchmark")),
         }
     }
