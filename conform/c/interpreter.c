@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +12,22 @@
 #include "layout.h"
 #include "optional.h"
 #include "payload.h"
+#include "records.h"
 
 enum { PAUSE_ROUNDS = 40 };
-/* Bytes behind a short buffer, and their value before the receive. */
-enum { GUARD = 64, GUARD_BYTE = 0xa5 };
-enum { MAX_PARTITIONS = 8 };
 
-int rank, ranks;
-MPI_Comm control;
 int operation_count;
 _Thread_local int current;
 const Operation *operation[MAX_STEPS];
-
-static MPI_Comm comm[COMMS];
-static int longest, program_number;
 
 /* State of each operation of this rank. `posted_as` is the step that started the request last. */
 static MPI_Request request[MAX_STEPS];
 static MPI_Message handle[MAX_STEPS];
 static int is_active[MAX_STEPS], holds_message[MAX_STEPS], posted_as[MAX_STEPS];
-static unsigned char *buffer[MAX_STEPS], *sendrecv_buffer[MAX_STEPS], *large_buffer[MAX_STEPS], *drain_buffer;
-/* The datatype of the receive of each operation, or of its persistent send. */
-static MPI_Datatype type[MAX_STEPS];
-/* Checksums of the partitions that MPI_Parrived reported. */
-static uint64_t arrived[MAX_STEPS][MAX_PARTITIONS];
-static atomic_int received;
+static unsigned char *drain_buffer;
 /* The operation that each thread performs. */
 static volatile sig_atomic_t position[MAX_THREADS];
 static int threads;
-static pthread_mutex_t records = PTHREAD_MUTEX_INITIALIZER;
-#if HAVE_SESSIONS
-static MPI_Session session = MPI_SESSION_NULL;
-#endif
 /* Operations whose requests the next MPI_Startall starts. */
 static int together[MAX_STEPS], together_count;
 /* The buffer of MPI_Bsend and its variants. */
@@ -54,79 +37,6 @@ void give_up(const char *what, const char *where) {
   fprintf(stderr, "conform: rank %d: %s: %s\n", rank, where, what);
   MPI_Abort(MPI_COMM_WORLD, 3);
   exit(3);
-}
-
-static unsigned char *allocate(size_t bytes) {
-  unsigned char *memory = malloc(bytes);
-  if (memory == NULL) give_up("out of memory", "message buffers");
-  return memory;
-}
-
-/* ---- buffers ---- */
-
-static unsigned char *buffer_in(unsigned char **buffers, int op) {
-  if (buffers[op] == NULL) buffers[op] = allocate(layout_span(LAYOUT_RESIZED, (size_t)longest + STAMP) + GUARD);
-  return buffers[op];
-}
-
-static unsigned char *buffer_of(int op) { return buffer_in(buffer, op); }
-
-/* Of the receive of operation `op`: the layout, and the bytes that its buffer holds. */
-static int layout_of(int op) {
-  return operation[op]->code == OP_SENDRECV ? operation[op]->argument[3] : operation[op]->layout;
-}
-
-static int room_of(int op) {
-  const int is_short = operation[op]->code == OP_RECEIVE && operation[op]->bytes > 0;
-  return is_short ? operation[op]->bytes : longest;
-}
-
-static int is_large(int op) { return operation[op]->code == OP_RECEIVE && operation[op]->counts == COUNTS_LARGE; }
-
-/* The buffer of a receive that is about to be posted. What it must not write has a known value. */
-static unsigned char *guarded_buffer(int op) {
-  if (is_large(op)) {
-    if (large_buffer[op] != NULL) return large_buffer[op];
-    void *memory = mmap(NULL, LARGE_COUNT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) give_up("no address space", "a large receive");
-    return large_buffer[op] = memory;
-  }
-  unsigned char *bytes = buffer_of(op);
-  const int layout = layout_of(op);
-  const size_t end = layout_span(layout, (size_t)room_of(op));
-  memset(bytes + end, GUARD_BYTE, GUARD);
-  if (has_gaps(layout)) memset(bytes, GUARD_BYTE, end);
-  return bytes;
-}
-
-/* What the receive of `op` wrote outside of its datatype: OVERRUN past the end of a short buffer, GAPS in between. */
-static int outside(int op) {
-  const int code = operation[op]->code;
-  if ((code != OP_RECEIVE && code != OP_SENDRECV) || is_large(op)) return 0;
-  const int layout = layout_of(op);
-  const size_t end = layout_span(layout, (size_t)room_of(op));
-  int flags = 0;
-  for (size_t i = 0; i < GUARD && room_of(op) != longest; i++) {
-    if (buffer[op][end + i] != GUARD_BYTE) flags |= OVERRUN;
-  }
-  if (!has_gaps(layout)) return flags;
-  for (size_t i = 0; i < end; i++) {
-    if (layout_gap(layout, i) && buffer[op][i] != GUARD_BYTE) return flags | GAPS;
-  }
-  return flags;
-}
-
-/* The bytes of message `step`, `n` of them, in a layout. */
-static void fill_buffer(unsigned char *bytes, int layout, int n, int step) {
-  if (layout == LAYOUT_BYTES || layout == LAYOUT_CONTIGUOUS) {
-    fill_payload(bytes, n, program_number, step, rank);
-    return;
-  }
-  unsigned char *packed = allocate((size_t)n + 1);
-  fill_payload(packed, n, program_number, step, rank);
-  memset(bytes, GUARD_BYTE, layout_span(layout, (size_t)n));
-  for (size_t i = 0; i < (size_t)n; i++) bytes[layout_place(layout, (size_t)n, i)] = packed[i];
-  free(packed);
 }
 
 static int is_send(const Operation *op) {
@@ -145,124 +55,6 @@ static int must_complete(const Operation *op) {
 static int mpi_source(int peer) { return peer == ANY ? MPI_ANY_SOURCE : peer == NO_PROCESS ? MPI_PROC_NULL : peer; }
 
 static int mpi_tag(int tag) { return tag == ANY ? MPI_ANY_TAG : tag; }
-
-/* ---- records ---- */
-
-static void tell(OutcomeRecord record) {
-  pthread_mutex_lock(&records);
-  observe(record);
-  pthread_mutex_unlock(&records);
-}
-
-static void report(int kind, int step) { tell((OutcomeRecord){.kind = kind, .at = current, .step = step}); }
-
-static void report_error(int step, int error) {
-  int class = INACTIVE_REQUEST;
-  if (error > 0) MPI_Error_class(error, &class);
-  tell((OutcomeRecord){.kind = RECORD_FAILED, .at = current, .step = step, .flags = class});
-}
-
-static void set_status(OutcomeRecord *record, const MPI_Status *status, MPI_Datatype of) {
-  record->source = status->MPI_SOURCE == MPI_PROC_NULL ? NO_PROCESS : status->MPI_SOURCE;
-  record->tag = status->MPI_TAG == MPI_ANY_TAG ? ANY : status->MPI_TAG;
-  if (of == MPI_BYTE) {
-    MPI_Get_count(status, MPI_BYTE, &record->count);
-  } else {
-    MPI_Get_elements(status, of, &record->count);
-  }
-}
-
-/* Checks `bytes`, which a datatype of `room` bytes laid out. */
-static void check_buffer(const unsigned char *bytes, int layout, int room, OutcomeRecord *record) {
-  const int n = record->count < room ? record->count : room;
-  if (layout == LAYOUT_BYTES || layout == LAYOUT_CONTIGUOUS || n <= 0) {
-    check_payload(bytes, n, program_number, record);
-    return;
-  }
-  unsigned char *packed = allocate((size_t)n);
-  for (size_t i = 0; i < (size_t)n; i++) packed[i] = bytes[layout_place(layout, (size_t)room, i)];
-  check_payload(packed, n, program_number, record);
-  free(packed);
-}
-
-/* A message of bytes was received. */
-static void report_bytes(int kind, int step, const MPI_Status *status, const unsigned char *bytes) {
-  OutcomeRecord record = {.kind = kind, .at = current, .step = step};
-  set_status(&record, status, MPI_BYTE);
-  if (record.source == NO_PROCESS) {
-    record.message = NO_MESSAGE;
-    record.flags = INTACT;
-  } else {
-    received++;
-    check_buffer(bytes, LAYOUT_BYTES, longest, &record);
-  }
-  tell(record);
-}
-
-/* The receive of an MPI_Isendrecv is complete: libraries differ in its status, so that the payload tells its length. */
-static void report_isendrecv(int op, int step, const MPI_Status *status) {
-  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .message = NO_MESSAGE};
-  set_status(&record, status, type[op]);
-  if (operation[op]->argument[1] == NO_PROCESS) {
-    record.flags = INTACT;
-    tell(record);
-    return;
-  }
-  received++;
-  unsigned char stamp[STAMP];
-  const int layout = layout_of(op), room = room_of(op), count = record.count;
-  for (size_t i = 0; i < STAMP; i++) stamp[i] = buffer[op][layout_place(layout, (size_t)room, i)];
-  record.count = payload_length(stamp, program_number);
-  if (record.count > 0) {
-    record.flags = outside(op);
-    check_buffer(buffer[op], layout, room, &record);
-  }
-  record.count = count;
-  tell(record);
-}
-
-/* The receive of operation `op` is complete. */
-static void report_received(int op, int step, const MPI_Status *status) {
-  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .flags = outside(op)};
-  set_status(&record, status, type[op]);
-  if (record.source == NO_PROCESS) {
-    record.message = NO_MESSAGE;
-    record.flags = INTACT;
-  } else {
-    received++;
-    check_buffer(is_large(op) ? large_buffer[op] : buffer[op], layout_of(op), room_of(op), &record);
-  }
-  tell(record);
-}
-
-static uint64_t checksum(const unsigned char *bytes, int count) {
-  uint64_t sum = UINT64_C(0xcbf29ce484222325);
-  for (int i = 0; i < count; i++) sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
-  return sum | 1;
-}
-
-/* MPI does not define the status of a partitioned receive; communicator, source, tag and length are known. */
-static void report_partitioned(int op, int step) {
-  const Operation *of = operation[op];
-  OutcomeRecord record = {
-      .kind = RECORD_RECEIVED, .at = current, .step = step, .source = of->peer, .tag = of->tag, .count = of->bytes};
-  received++;
-  check_payload(buffer[op], of->bytes, program_number, &record);
-  const int length = of->bytes / of->partitions;
-  for (int i = 0; i < of->partitions; i++) {
-    if (arrived[op][i] != 0 && arrived[op][i] != checksum(buffer[op] + i * length, length)) record.flags &= ~INTACT;
-  }
-  tell(record);
-}
-
-/* A truncated message was matched nevertheless. */
-static void report_truncated(int op, int step, const MPI_Status *status) {
-  OutcomeRecord record = {.kind = RECORD_TRUNCATED, .at = current, .step = step, .message = NO_MESSAGE};
-  received++;
-  set_status(&record, status, type[op]);
-  record.flags = outside(op);
-  tell(record);
-}
 
 /* ---- completion ---- */
 
@@ -698,81 +490,13 @@ static void detach_bsend_buffer(void) {
   bsend_buffer = NULL;
 }
 
-const char *const need_name[NEEDS] = {
-    [NEED_ISENDRECV] = "isendrecv", [NEED_SESSIONS] = "sessions", [NEED_PARTITIONED] = "partitioned",
-    [NEED_THREADS] = "threads",     [NEED_COUNTS] = "counts",
-};
-
-int start_mpi(int *argc, char ***argv, int needs) {
-  int provided = MPI_THREAD_SINGLE, lacks = 0;
-  if (needs >> NEED_THREADS & 1) {
-    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
-  } else {
-    MPI_Init(argc, argv);
-  }
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (MPI_Isendrecv == NULL) lacks |= 1 << NEED_ISENDRECV;
-  if (MPI_Psend_init == NULL || MPI_Precv_init == NULL) lacks |= 1 << NEED_PARTITIONED;
-  if (MPI_Send_c == NULL || MPI_Recv_c == NULL) lacks |= 1 << NEED_COUNTS;
-  if (provided != MPI_THREAD_MULTIPLE) lacks |= 1 << NEED_THREADS;
-#if HAVE_SESSIONS
-  if (MPI_Session_init == NULL || MPI_Comm_create_from_group == NULL) lacks |= 1 << NEED_SESSIONS;
-#else
-  lacks |= 1 << NEED_SESSIONS;
-#endif
-  return needs & lacks;
-}
-
-/* The communicator of a session, whose ranks are made those of MPI_COMM_WORLD: MPI leaves their order open. */
-static void create_session_comm(void) {
-#if HAVE_SESSIONS
-  MPI_Group group;
-  MPI_Comm unordered;
-  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS ||
-      MPI_Group_from_session_pset(session, "mpi://WORLD", &group) != MPI_SUCCESS ||
-      MPI_Comm_create_from_group(group, "matchbench", MPI_INFO_NULL, MPI_ERRORS_RETURN, &unordered) != MPI_SUCCESS) {
-    give_up("no communicator could be made from mpi://WORLD", "MPI_Session_init");
-  }
-  MPI_Group_free(&group);
-  int rank_there, is_other, is_other_anywhere;
-  MPI_Comm_rank(unordered, &rank_there);
-  is_other = rank_there != rank;
-  MPI_Allreduce(&is_other, &is_other_anywhere, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
-  comm[COMM_SESSION] = unordered;
-  if (is_other_anywhere) {
-    MPI_Comm_split(unordered, 0, rank, &comm[COMM_SESSION]);
-    MPI_Comm_free(&unordered);
-  }
-#endif
-}
-
 void interpreter_init(int longest_message, int needs) {
-  longest = longest_message;
-  drain_buffer = allocate((size_t)longest);
-  MPI_Comm_dup(MPI_COMM_WORLD, &control);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm[COMM_FIRST]);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm[COMM_SECOND]);
-  MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[COMM_REVERSED]);
-  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm[COMM_PARITY]);
-  comm[COMM_ACROSS] = comm[COMM_SESSION] = MPI_COMM_NULL;
-  if (ranks > 1) MPI_Intercomm_create(comm[COMM_PARITY], 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &comm[COMM_ACROSS]);
-  if (needs >> NEED_SESSIONS & 1) create_session_comm();
-  for (int i = 0; i < COMMS; i++) {
-    if (comm[i] != MPI_COMM_NULL) MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
-  }
-  /* Libraries use the error handler of one of these for calls on several requests. */
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  records_init(longest_message);
+  drain_buffer = allocate((size_t)longest_message);
+  create_communicators(needs);
 }
 
-void interpreter_end(void) {
-#if HAVE_SESSIONS
-  if (session == MPI_SESSION_NULL) return;
-  MPI_Comm_free(&comm[COMM_SESSION]);
-  MPI_Session_finalize(&session);
-#endif
-}
+void interpreter_end(void) { free_session(); }
 
 int unfinished_operation(void) {
   for (int i = 0; i < threads; i++) {

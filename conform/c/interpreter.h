@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include "codes.h"
+#include "communicators.h"
 
 /* Bytes of a large receive: more than 2^32, of which the last 32 bits alone hold no message. */
 #define LARGE_COUNT (((MPI_Count)1 << 32) + 5)
@@ -17,12 +18,6 @@
  * Defined by the program that uses the interpreter. */
 void observe(OutcomeRecord record);
 
-/* This process in MPI_COMM_WORLD. */
-extern int rank, ranks;
-
-/* A duplicate of MPI_COMM_WORLD for barriers and for the program that uses the interpreter. */
-extern MPI_Comm control;
-
 /* The operations of this rank, and the one that this thread performs; `operation_count` in the drain phase. */
 extern int operation_count;
 extern _Thread_local int current;
@@ -30,12 +25,6 @@ extern const Operation *operation[MAX_STEPS];
 
 /* Prints the reason and ends the job with status 3. */
 void give_up(const char *what, const char *where);
-
-/* The names of what a library may lack. */
-extern const char *const need_name[NEEDS];
-
-/* Starts MPI, with threads if they are among `needs`. Returns what the library lacks of `needs`. */
-int start_mpi(int *argc, char ***argv, int needs);
 
 /* Creates the communicators that `needs` asks for. No message is longer than `longest_message`. */
 void interpreter_init(int longest_message, int needs);

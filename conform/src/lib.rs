@@ -34,16 +34,20 @@ pub mod violation;
 pub mod wire;
 
 /// The sources of the C runner with their names. All `.c` files are compiled together.
-pub const RUNNER: [(&str, &str); 11] = [
+pub const RUNNER: [(&str, &str); 15] = [
+    ("communicators.c", include_str!("../c/communicators.c")),
     ("conform.c", include_str!("../c/conform.c")),
     ("interpreter.c", include_str!("../c/interpreter.c")),
     ("layout.c", include_str!("../c/layout.c")),
     ("payload.c", include_str!("../c/payload.c")),
+    ("records.c", include_str!("../c/records.c")),
     ("stack.c", include_str!("../c/stack.c")),
+    ("communicators.h", include_str!("../c/communicators.h")),
     ("interpreter.h", include_str!("../c/interpreter.h")),
     ("layout.h", include_str!("../c/layout.h")),
     ("optional.h", include_str!("../c/optional.h")),
     ("payload.h", include_str!("../c/payload.h")),
+    ("records.h", include_str!("../c/records.h")),
     ("stack.h", include_str!("../c/stack.h")),
     ("codes.h", include_str!("../c/codes.h")),
 ];
