@@ -2,6 +2,7 @@
 """`matchbench chip`: static RISC-V MPI programs on a simulated chip with MOPED."""
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,8 @@ _PATIENCE = 100_000_000  # instructions of a core
 _PATIENCE_WITH_TIME = 5_000_000  # cycles
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
+_SIGNALS = range(129, 160)  # 128 and the number of the signal that ended a process
+_UNKNOWN_CALL = re.compile(r"^kernel: .*: unknown system call \d+, pc ", re.MULTILINE)
 
 
 @click.group(
@@ -50,7 +53,8 @@ def command() -> None:
     PROGRAM is a static ELF file for RV64GC, linked with the library of guest/mpi. It sees the files of this
     machine, and no environment variables but those of --env. Its output goes to standard output, the counts
     to standard error. Process r starts on core r modulo the number of cores.
-    Exit status: that of the program; 1 for a deadlock or at the limit; 2 bad input.
+    Exit status: that of the program; 1 after a fault or an unknown system call, for a deadlock, or at the
+    limit; 2 bad input.
     """
 )
 @click.argument("program", type=click.Path(path_type=Path))
@@ -271,10 +275,7 @@ def run(
         if status:
             click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
     if found["status"] is not None:
-        if found["status"] == 0 and wrong:
-            msg = f"--kanata: {wrong}"
-            raise MatchbenchError(msg)
-        return found["status"]
+        return _status(program, found, wrong)
     reasons = {
         "deadlock": "deadlock: every process waits",
         "limit": f"no end in {limit} {'instructions of a core' if mode == 'functional' else 'cycles'}",
@@ -286,6 +287,21 @@ def run(
     for line in found["waiting"]:
         click.echo(f"  {line}", err=True)
     return FAILED
+
+
+def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
+    """Return the exit status of a program that ended; `wrong` is an error of the interval of --kanata."""
+    status = found["status"] or 0
+    if status in _SIGNALS:  # the kernel has named the fault
+        return FAILED
+    if status == 0 and _UNKNOWN_CALL.search(found["messages"]):
+        what = "found a system call that the kernel does not have, without which the program went on"
+        click.echo(f"matchbench: {program}: {what}; expected those of guest/kernel/README.md", err=True)
+        return FAILED
+    if status == 0 and wrong:
+        msg = f"--kanata: {wrong}"
+        raise MatchbenchError(msg)
+    return status
 
 
 def _setting(word: str) -> tuple[str, str]:
