@@ -107,6 +107,8 @@ def draw(rows: Rows, file: Path) -> None:
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks(CORES, [str(cores) for cores in CORES])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(lambda y, _: f"{y:g}" if f"{y:e}"[0] in "235" else "")
         axes.set(title=title, xlabel="cores", ylabel=label)
         axes.grid(visible=True, which="both", alpha=0.3)
         print(f"\n{title}, {label}\n")
