@@ -10,7 +10,7 @@ use mb_processor::{Hart, Isa, Memory, Program, Rv64, Step};
 use crate::assembler::{BYTES, NOP, TEXT, addi, address, exit, jal, jalr, lui, store};
 use crate::generate::{Content, program};
 use crate::random::{NoCalls, case, config, memory};
-use crate::run::{Log, finish};
+use crate::run::{Log, Watcher, finish};
 use crate::{Console, elf};
 
 fn shared(config: &ChipConfig, memory: Memory) -> SharedL2 {
@@ -74,7 +74,9 @@ fn a_run_on_caches_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pi
             let mut stop = Stop::Until;
             while mode == 2 && stop != Stop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
-                stop = chip.run_observed(until, &mut memory, &mut Console::default(), &mut log).unwrap();
+                stop = chip
+                    .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))
+                    .unwrap();
                 assert!(chip.now() < 1_000_000, "seed {seed}");
             }
             finish(&mut chip, &mut memory, &mut log);

@@ -53,11 +53,12 @@ impl Device for Recorder {
     }
 }
 
-/// Runs until every hart has ended, and until memory has nothing to do.
+/// Runs until every hart has ended, and until memory has nothing to do. The observer is the one of
+/// [`a_refused_write_faults_and_has_no_effect`], since the chip is compiled for each.
 fn run<M: MemorySystem>(config: &ChipConfig, mut memory: M) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
-        match chip.run_until(100_000, &mut memory, &mut Console::default()).unwrap() {
+        match chip.run_observed(100_000, &mut memory, &mut Console::default(), &mut Guard::default()).unwrap() {
             Stop::Exited { .. } => {}
             Stop::Halted => break,
             stop => panic!("{stop:?} at {:#x}", chip.pc(0)),
@@ -170,7 +171,7 @@ fn a_fault_names_hart_cycle_and_instruction_and_comes_after_everything_before_it
 #[derive(Default)]
 struct Guard {
     refused: u64,
-    stores: Vec<(usize, u64, u64, u64)>,
+    stores: Vec<(usize, u64, u64, u8, u64)>,
 }
 
 impl ChipObserver for Guard {
@@ -183,8 +184,7 @@ impl ChipObserver for Guard {
     }
 
     fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
-        assert_eq!(width, 8);
-        self.stores.push((hart, pc, address, value));
+        self.stores.push((hart, pc, address, width, value));
     }
 }
 
@@ -209,7 +209,7 @@ fn a_refused_write_faults_and_has_no_effect() {
         let mut guard = Guard { refused: DATA + 64, ..Guard::default() };
         let fault = chip.run_observed(2000, &mut memory, &mut Console::default(), &mut guard).unwrap_err();
         assert_eq!((fault.hart, fault.fault), (0, Fault::Access { pc, address: DATA + 64, bytes: 8 }));
-        let stores = [(0, pc - 12, DATA, DATA), (0, pc - 8, DATA + 8, 7), (0, pc - 4, DATA + 16, 7)];
+        let stores = [(0, pc - 12, DATA, 8, DATA), (0, pc - 8, DATA + 8, 8, 7), (0, pc - 4, DATA + 16, 8, 7)];
         assert_eq!(guard.stores, stores);
         assert_eq!(memory.bytes(DATA + 64, 8), Some(&[0; 8][..]));
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The Kanata export.
 
-use mb_processor::chip::{Chip, ChipConfig, ChipKanata, Stop, hart_and_pc, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipKanata, Passage, Stop, hart_and_pc, smt};
 use mb_processor::predictor::Direction;
 
 use crate::Console;
 use crate::assembler::{DATA, TEXT, address, bne, exit, flat, ld, mul};
+use crate::run::Watcher;
 
 /// The diagram of a run of two harts.
 fn diagram(interval: std::ops::Range<u64>) -> String {
@@ -16,8 +17,10 @@ fn diagram(interval: std::ops::Range<u64>) -> String {
     words.extend(exit());
     let mut memory = flat(&words, (1, 2), 5, 1);
     let mut chip = Chip::new(&config, TEXT).unwrap();
-    let mut kanata = ChipKanata::new(interval, hart_and_pc);
-    while chip.run_observed(1000, &mut memory, &mut Console::default(), &mut kanata).unwrap() != Stop::Halted {}
+    let name: fn(&Passage) -> String = hart_and_pc;
+    let mut kanata = ChipKanata::new(interval, name);
+    let mut watcher = Watcher::Diagram(&mut kanata);
+    while chip.run_observed(1000, &mut memory, &mut Console::default(), &mut watcher).unwrap() != Stop::Halted {}
     let mut text = String::new();
     kanata.finish(&mut text).unwrap();
     text

@@ -11,7 +11,7 @@ use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall
 use crate::assembler::{BYTES, DATA, TEXT};
 use crate::generate::{Content, program};
 use crate::naive::Naive;
-use crate::run::{Log, finish};
+use crate::run::{Log, Watcher, finish};
 use crate::{Console, elf};
 
 /// A chip with random parameters.
@@ -169,7 +169,9 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
             let mut stop = Stop::Until;
             while mode == 2 && stop != Stop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
-                stop = chip.run_observed(until, &mut memory, &mut Console::default(), &mut log).unwrap();
+                stop = chip
+                    .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))
+                    .unwrap();
                 assert!(chip.now() < 1_000_000, "seed {seed}");
             }
             finish(&mut chip, &mut memory, &mut log);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Runs with the passage of every instruction.
 
-use mb_processor::chip::{Chip, ChipConfig, ChipObserver, Passage, Stop};
+use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipObserver, Passage, Stop};
 use mb_processor::system::MemorySystem;
 
 use crate::Console;
@@ -14,23 +14,37 @@ pub(crate) struct Log {
     pub(crate) squashed: Vec<Passage>,
 }
 
-impl ChipObserver for Log {
+/// What records passages: one type of observer, since the chip is compiled for each.
+pub(crate) enum Watcher<'a> {
+    Log(&'a mut Log),
+    Diagram(&'a mut ChipKanata<fn(&Passage) -> String>),
+}
+
+impl ChipObserver for Watcher<'_> {
     fn committed(&mut self, passage: &Passage, cycle: u64) {
-        if self.committed.len() <= passage.hart {
-            self.committed.resize(passage.hart + 1, Vec::new());
+        match self {
+            Self::Log(log) => {
+                if log.committed.len() <= passage.hart {
+                    log.committed.resize(passage.hart + 1, Vec::new());
+                }
+                log.committed[passage.hart].push((*passage, cycle));
+            }
+            Self::Diagram(diagram) => diagram.committed(passage, cycle),
         }
-        self.committed[passage.hart].push((*passage, cycle));
     }
 
     fn squashed(&mut self, passage: &Passage) {
-        self.squashed.push(*passage);
+        match self {
+            Self::Log(log) => log.squashed.push(*passage),
+            Self::Diagram(diagram) => diagram.squashed(passage),
+        }
     }
 }
 
 /// Runs a chip until every hart has ended.
 pub(crate) fn finish<M: MemorySystem>(chip: &mut Chip, memory: &mut M, log: &mut Log) {
     loop {
-        match chip.run_observed(1_000_000, memory, &mut Console::default(), log).unwrap() {
+        match chip.run_observed(1_000_000, memory, &mut Console::default(), &mut Watcher::Log(log)).unwrap() {
             Stop::Exited { .. } => {}
             Stop::Halted => return,
             stop => {
