@@ -155,7 +155,7 @@ def _legend(figure: Figure, ax: Axes, points: pl.DataFrame, anchors: pl.DataFram
         bars = points["form"][0] == "bars"
         range_of = Line2D([], [], color="0.2", marker="|", markersize=9, linestyle="none")
         handles.append(range_of if bars else Patch(facecolor="0.6", alpha=0.3))
-        labels.append("range over all assumptions")
+        labels.append("range over assumptions that were varied")
     printed, at = pl.col("origin") == "stated", pl.col("limit") == "at"
     for mine, marker, text in (
         (printed & ~pl.col("ratio") & at, "o", "printed in the paper's text"),

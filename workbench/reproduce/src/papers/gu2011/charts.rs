@@ -16,13 +16,33 @@ use Transport::{Base, OptCache, OptCopy, Shm};
 const BENCHMARK: &str = "benchmark";
 const LEFT: &str = "unmodified MPI = 100 %";
 const SHARE: &str = "% of the L2 misses of unmodified MPI";
+const UNMODIFIED: &str = "unmodified MPI";
 
 /// A value of a benchmark.
 type Measure<'a> = &'a dyn Fn(Benchmark) -> Result<f64, MeasureError>;
 
-/// All charts.
+/// What the paper leaves open, with other values than those by which claims are judged.
+fn open(model: &Model) -> Vec<Model> {
+    let chip = |change: fn(&mut Chip)| {
+        let mut chip = model.chip.clone();
+        change(&mut chip);
+        model.on(chip)
+    };
+    vec![
+        chip(|chip| chip.core = "inorder"),
+        chip(|chip| chip.eager = 32768),
+        chip(|chip| chip.offsets = Some((0, 0))),
+        chip(|chip| chip.offsets = Some((0, 32))),
+        chip(|chip| chip.offsets = Some((8, 40))),
+        chip(|chip| "directory=2".clone_into(&mut chip.settings)),
+        chip(|chip| "directory=30".clone_into(&mut chip.settings)),
+    ]
+}
+
+/// All charts. Bars of the benchmarks that were run on other chips have the range over them.
 pub(super) fn all(model: &Model) -> Vec<Chart> {
     let benchmarks: Vec<_> = PATTERNS.into_iter().chain(KERNELS).collect();
+    let open = open(model);
     let mut charts = Vec::new();
     for (name, what, quantity) in
         [("gu2011-figure10-time", "execution time", Quantity::Time), ("gu2011-figure10-l1", "L1 misses", Quantity::L1)]
@@ -32,6 +52,9 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
         let series: [(&str, Measure<'_>); 3] =
             [(Base.name(), &base), (OptCopy.name(), &copy), (OptCache.name(), &cache)];
         let mut chart = bars(name, format!("gu2011 figure 10: {what}"), LEFT, &benchmarks, &series);
+        ranges(&mut chart, &benchmarks, &open, &|model, benchmark, transport| {
+            Ok(100.0 - model.reduction(benchmark, transport, quantity)?)
+        });
         if quantity == Quantity::L1 {
             anchor(&mut chart, "gu2011.basemoped.l1_imb", &PATTERNS, Limit::Below, &|_| Ok(50.0));
         }
@@ -44,8 +67,11 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
         let of = |transport| move |benchmark| share(model, model, benchmark, transport, quantity);
         let (shm, base, copy, cache) = (of(Shm), of(Base), of(OptCopy), of(OptCache));
         let series: [(&str, Measure<'_>); 4] =
-            [(Base.name(), &base), (OptCopy.name(), &copy), (OptCache.name(), &cache), ("unmodified MPI", &shm)];
+            [(Base.name(), &base), (OptCopy.name(), &copy), (OptCache.name(), &cache), (UNMODIFIED, &shm)];
         let mut chart = bars(name, format!("gu2011 figure 10: {what}"), SHARE, &benchmarks, &series);
+        ranges(&mut chart, &benchmarks, &open, &|model, benchmark, transport| {
+            share(model, model, benchmark, transport, quantity)
+        });
         if quantity == Quantity::Private {
             let half = |benchmark| Ok(shm(benchmark)? / 2.0);
             anchor(
@@ -89,7 +115,7 @@ fn migratory(model: &Model, benchmarks: &[Benchmark]) -> Chart {
     let of = |on, transport| move |benchmark| share(on, model, benchmark, transport, Quantity::Global);
     let (shm, base, shm_without, base_without) = (of(model, Shm), of(model, Base), of(without, Shm), of(without, Base));
     let series: [(&str, Measure<'_>); 4] = [
-        ("unmodified MPI", &shm),
+        (UNMODIFIED, &shm),
         ("BASEMOPED", &base),
         ("unmodified MPI, without the rule", &shm_without),
         ("BASEMOPED, without the rule", &base_without),
@@ -118,6 +144,27 @@ fn bars(
         .collect();
     let positions = present.iter().map(|benchmark| benchmark.name()).collect();
     Chart { name, title, x: BENCHMARK, y, form: Form::Bars, positions, series, anchors: Vec::new() }
+}
+
+/// Gives each bar the lowest and the highest value on `models`, as far as they were run.
+fn ranges(
+    chart: &mut Chart,
+    benchmarks: &[Benchmark],
+    models: &[Model],
+    of: &dyn Fn(&Model, Benchmark, Transport) -> Result<f64, MeasureError>,
+) {
+    for series in &mut chart.series {
+        let transport = Transport::DESIGNS.into_iter().find(|design| design.name() == series.name).unwrap_or(Shm);
+        for point in &mut series.points {
+            let name = &chart.positions[point.x as usize];
+            let Some(benchmark) = benchmarks.iter().find(|benchmark| benchmark.name() == *name) else { continue };
+            let values: Vec<f64> = models.iter().filter_map(|model| of(model, *benchmark, transport).ok()).collect();
+            if !values.is_empty() {
+                let widened = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+                point.range = Some(values.into_iter().fold((point.y, point.y), widened));
+            }
+        }
+    }
 }
 
 /// A limit of BASEMOPED's bars of some benchmarks.
