@@ -25,7 +25,8 @@ _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
 _SIGNALS = range(129, 160)  # 128 and the number of the signal that ended a process
 _UNKNOWN_CALL = re.compile(r"^kernel: .*: unknown system call (\d+), pc ", re.MULTILINE)
-_TIMERS = {"103"}  # setitimer: without it a program, such as that of `mpi conform`, has no time limit of its own
+# setitimer: without it a program, such as that of `mpi conform`, has no time limit of its own.
+_TIMERS = {"103"}
 
 
 @click.group(
