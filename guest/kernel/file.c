@@ -127,8 +127,8 @@ static long open_file(struct hart *hart, struct process *process, uint64_t path,
     return -EMFILE;
 }
 
-// The flags of open as Linux has them, from those of newlib (sys/_default_fcntl.h). Flags that change nothing for a file
-// are left out.
+// The flags of open as Linux has them, from those of newlib (sys/_default_fcntl.h). Flags that change nothing for a
+// file are left out.
 static uint64_t flags_of_newlib(uint64_t flags)
 {
     enum { APPEND = 0x8, CREATE = 0x200, TRUNCATE = 0x400, EXCLUSIVE = 0x800 };

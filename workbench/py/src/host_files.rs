@@ -62,8 +62,8 @@ impl HostFiles {
 
 impl Files for HostFiles {
     fn open(&mut self, name: &[u8], flags: u64, mode: u32) -> Result<u32, u16> {
-        // Append, truncate, exclusive and create: this machine has the same numbers (`asm-generic/fcntl.h`). The methods
-        // of `OpenOptions` refuse some combinations, such as append and truncate.
+        // Append, truncate, exclusive and create: this machine has the same numbers (`asm-generic/fcntl.h`). The
+        // methods of `OpenOptions` refuse some combinations, such as append and truncate.
         const PASSED: u64 = 0o3300;
         let (reads, writes) = (flags & 3 != 1, flags & 3 != 0);
         let mut options = OpenOptions::new();
