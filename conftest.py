@@ -5,7 +5,6 @@ import json
 import os
 import resource
 import signal
-import tempfile
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -81,22 +80,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 @cache
 def _key(*, engines: bool) -> str:
-    """Return the key of a test of Python that runs engines or does not.
-
-    Sources of engines are left to the record of each test, if it can be known which ones it runs.
-    """
-    says = unchanged.catalog() if engines else None
-
-    def depends_on(name: str) -> bool:
-        if unchanged.RUST_TESTS.search(name):
-            return False
-        if not engines:
-            return not name.startswith("engines/")
-        source = unchanged.ENGINE_SOURCES.search(name)
-        return source is None or says is None or source[1] in unchanged.engines_linked()
-
-    libraries = sorted((unchanged.ROOT / "target/debug/examples").glob("lib*.so")) if engines else []
-    return unchanged.key(depends_on, libraries, says or "")
+    """Return the key of a test of Python that runs engines or does not."""
+    return unchanged.key(
+        lambda name: (engines or not name.startswith("engines/")) and not unchanged.RUST_TESTS.search(name)
+    )
 
 
 @cache
@@ -132,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run = []
     for item in items:
         name, key = item.nodeid, key_of(item)
-        if unchanged.RUN_ALL in os.environ or not unchanged.passed(results.get(name), key):
+        if name not in results or results[name]["key"] != key or unchanged.RUN_ALL in os.environ:
             item.user_properties.append(("key", key))
             run.append(item)
     by_name = {item.nodeid: item for item in run}
@@ -145,38 +132,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 LEFT_OUT = pytest.StashKey[int]()
 BEGAN = pytest.StashKey[float]()
 PROCESSOR = "processor seconds"
-ENGINES = "engines"
-
-
-class EnginesUsed:
-    """Which engines the tests of the present group have run in this process.
-
-    Tests of a group share what fixtures and caches hold: a later test depends on what an earlier one ran.
-    """
-
-    def __init__(self) -> None:
-        """Name the file in which the module notes engines."""
-        self.folder = tempfile.TemporaryDirectory(prefix="matchbench-engines-")
-        self.path = Path(self.folder.name) / "used"
-        self.group = ""
-        self.names: set[str] = set()
-        os.environ[unchanged.ENGINES_USED] = str(self.path)
-
-    def begin(self, name: str) -> None:
-        """Forget the engines of another group."""
-        self.read()
-        if group(name) != self.group:
-            self.group, self.names = group(name), set()
-
-    def read(self) -> list[str]:
-        """Return the engines of the group so far."""
-        if self.path.exists():
-            self.names |= set(self.path.read_text(encoding="utf-8").split())
-            self.path.write_text("", encoding="utf-8")
-        return sorted(self.names)
-
-
-ENGINES_USED = pytest.StashKey[EnginesUsed]()
 
 
 def processor_seconds() -> float:
@@ -187,20 +142,16 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note the processor time before the fixtures of a test, and forget the engines of another group."""
+    """Note the processor time before the fixtures of a test."""
     item.stash[BEGAN] = processor_seconds()
-    if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
-        used.begin(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor time of a test, and the engines that it ran, to its last report."""
+    """Add the processor time of a test to its last report."""
     report = yield
     if report.when == "teardown":
         report.user_properties.append((PROCESSOR, processor_seconds() - item.stash[BEGAN]))
-        if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
-            report.user_properties.append((ENGINES, used.read()))
     return report
 
 
@@ -226,15 +177,11 @@ class Recorder:
         passed = report.when == "call" and report.passed
         if report.failed:
             self.failed.add(name)
-        known = self.results.get(name, unchanged.Result(key=None, seconds=0.0, engines=None))
+        known = self.results.get(name, unchanged.Result(key=None, seconds=0.0))
         key = dict(report.user_properties).get("key") if passed else known["key"]
-        engines = dict(report.user_properties).get(ENGINES)
         self.results[name] = unchanged.Result(
             key=None if name in self.failed else str(key) if key else None,
             seconds=round(self.seconds[name], 2),
-            engines={engine: unchanged.engine_digest(str(engine)) for engine in engines}
-            if isinstance(engines, list)
-            else None,
         )
 
     @pytest.hookimpl(optionalhook=True)
@@ -272,8 +219,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     record = os.environ.get(unchanged.RECORD)
-    if record is not None:
-        config.stash[ENGINES_USED] = EnginesUsed()
     if record is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(record)), "recorder of passed tests")
 

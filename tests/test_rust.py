@@ -17,8 +17,6 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from tests.unchanged import ENGINES_USED
-
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(os.environ.get("MATCHBENCH_RUST_TESTS", ROOT / "target" / "tests.json"))
 FOLDER = os.environ.get("MATCHBENCH_RUST_FOLDER")
@@ -59,13 +57,10 @@ def libraries() -> str:
 
 @pytest.mark.parametrize(("program", "folder"), programs())
 def test_rust(program: Path, folder: Path) -> None:
-    variables = {**os.environ, "CARGO_MANIFEST_DIR": str(folder), "LD_LIBRARY_PATH": libraries()}
-    # The program is part of the key of the test, and holds its engines.
-    variables.pop(ENGINES_USED, None)
     done = subprocess.run(
         [program, "--quiet", *ARGUMENTS],
         cwd=folder,
-        env=variables,
+        env={**os.environ, "CARGO_MANIFEST_DIR": str(folder), "LD_LIBRARY_PATH": libraries()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

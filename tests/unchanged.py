@@ -5,10 +5,6 @@
 is the same: a digest of the files that its result can depend on, of the compilers and MPIs, and of the
 variables of the environment that change tests. With MATCHBENCH_ALL every test runs. The recorded times order
 the tests, the longest group first; without them, those of `tests/seconds.json` do.
-
-A test of Python that runs engines depends on the sources of those that it ran: the module of a build for
-tests notes them in the file that MATCHBENCH_ENGINES_USED names (`workbench/catalog/src/used.rs`). What the
-catalog says about engines without running them is part of the key.
 """
 
 import hashlib
@@ -18,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -28,10 +23,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = "MATCHBENCH_PASSED"
 _USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
-ENGINES_USED = "MATCHBENCH_ENGINES_USED"
-PARAMETERS = "MATCHBENCH_PARAMETERS"
-# Variables that do not change the result of a test.
-_OF_A_RUN = {RECORD, RUN_ALL, ENGINES_USED}
 # Tests call these; their version is part of a key.
 TOOLS = (
     "cc",
@@ -57,19 +48,11 @@ ENGINE_COMMANDS = re.compile(
 )
 
 
-# Sources of an engine, by its name.
-ENGINE_SOURCES = re.compile(r"^engines/(\w+)/src/.*\.rs$")
-
-
 class Result(TypedDict):
-    """What is recorded of a test: the key with which it passed, if it did, its seconds, and what it ran.
-
-    Each engine that it ran has the digest of its sources; None if they are not known.
-    """
+    """What is recorded of a test: the key with which it passed, if it did, and its seconds."""
 
     key: str | None
     seconds: float
-    engines: dict[str, str] | None
 
 
 def load(path: Path) -> dict[str, Result]:
@@ -77,11 +60,7 @@ def load(path: Path) -> dict[str, Result]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {
-            name: Result(
-                key=result["key"],
-                seconds=float(result["seconds"]),
-                engines=None if result["engines"] is None else dict(result["engines"]),
-            )
+            name: Result(key=result["key"], seconds=float(result["seconds"]))
             for name, result in found.items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -110,12 +89,12 @@ def _surroundings() -> bytes:
         status = Path(path).stat() if path else None
         digest.update(repr((tool, path, status and (status.st_size, status.st_mtime_ns))).encode())
     for name, value in sorted(os.environ.items()):
-        if name.startswith(("MATCHBENCH_", "PROPTEST_", "FAKE_MPI")) and name not in _OF_A_RUN:
+        if name.startswith(("MATCHBENCH_", "PROPTEST_", "FAKE_MPI")) and name not in {RECORD, RUN_ALL}:
             digest.update(f"{name}={value}\0".encode())
     return digest.digest()
 
 
-def key(depends_on: Callable[[str], bool], files: Iterable[Path] = (), text: str = "") -> str:
+def key(depends_on: Callable[[str], bool], files: Iterable[Path] = ()) -> str:
     """Return the key of a test.
 
     Parameters
@@ -124,76 +103,14 @@ def key(depends_on: Callable[[str], bool], files: Iterable[Path] = (), text: str
         Whether the result can depend on a file of the repository, given its path from the root.
     files
         Further files, such as a compiled program.
-    text
-        Whatever else it depends on.
     """
-    digest = hashlib.blake2b(_surroundings() + text.encode())
+    digest = hashlib.blake2b(_surroundings())
     for name, content in _digests().items():
         if depends_on(name):
             digest.update(name.encode() + b"\0" + content)
     for file in files:
         digest.update(hashlib.blake2b(file.read_bytes()).digest())
     return digest.hexdigest()
-
-
-@cache
-def engines_linked() -> frozenset[str]:
-    """Return the engines that other crates than the catalog depend on: they run without a note.
-
-    A dependency for tests alone gets into no module of Python. The libraries that `workbench/own` builds from
-    an engine are part of the keys as files.
-    """
-    found = set()
-    for name in _digests():
-        if name.endswith("/Cargo.toml") and not name.startswith(("engines/", "workbench/catalog/")):
-            manifest = tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
-            for dependency in manifest.get("dependencies", {}).values():
-                path = dependency.get("path", "") if isinstance(dependency, dict) else ""
-                folder, _, engine = os.path.normpath(f"{name}/../{path}").rpartition("/")
-                found |= {engine} if folder == "engines" else set()
-    return frozenset(found)
-
-
-@cache
-def catalog() -> str | None:
-    """Return what the catalog says about its engines without running them; None without a build for tests."""
-    program = os.environ.get(PARAMETERS)
-    if program is None or not Path(program).exists():
-        return None
-    tables = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    words = [sys.executable, "-c", "import matchbench; print(matchbench.engines())"]
-    cards = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    return tables + cards
-
-
-@cache
-def engine_digest(engine: str) -> str:
-    """Return a digest of the sources of an engine.
-
-    Raises
-    ------
-    ValueError
-        There is no engine of that name.
-    """
-    digest, known = hashlib.blake2b(digest_size=16), False
-    for name, content in _digests().items():
-        if (source := ENGINE_SOURCES.search(name)) and source[1] == engine:
-            digest.update(name.encode() + b"\0" + content)
-            known = True
-    if not known:
-        message = f"{ENGINES_USED}: found {engine}, expected an engine with sources in engines/{engine}/src"
-        raise ValueError(message)
-    return digest.hexdigest()
-
-
-def passed(result: Result | None, key: str) -> bool:
-    """Return whether a test has passed with this key, and with the engines that it ran as they are now."""
-    if result is None or result["key"] != key or result["engines"] is None:
-        return False
-    try:
-        return all(engine_digest(name) == digest for name, digest in result["engines"].items())
-    except ValueError:  # the engine was removed
-        return False
 
 
 def usual_seconds() -> dict[str, float]:
