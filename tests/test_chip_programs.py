@@ -178,6 +178,32 @@ def test_a_probe_finds_a_message_while_its_sender_withdraws_it(
         assert (status, "message 0 was found, and not by probe 0" in said) == (1, True), said
 
 
+@pytest.mark.parametrize(
+    "peeks", [True, False], ids=["as it is", "planted fault: matched sends are withdrawn"]
+)
+def test_a_probe_returns_while_a_sender_waits_for_a_matched_probe(
+    peeks: bool,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    used = folder
+    if not peeks:
+        old = "if (mb_port_poll(request->descriptor, MOPED_PEEK) != MOPED_PENDING) return;"
+        used = library(folder, tmp_path / "changed", "moped.c", old, "")
+    monkeypatch.setenv("MB_MPI_BUILD", str(used))
+    tests = GUEST / "tests"
+    binary = build(tmp_path / "program", (tests / "held.c").read_text(), f"-I{tests}")
+    words = ["--ranks", "2", "--transport", "moped", "--limit", "5000000"]
+    status = main(["chip", "run", str(binary), *SMALL, *words])
+    said = "".join(capfd.readouterr())
+    if peeks:
+        assert (status, "held: passed on 2 ranks" in said) == (0, True), said
+    else:
+        assert (status, "no end in 5000000 instructions" in said) == (1, True), said
+
+
 @pytest.mark.parametrize("transport", ["shm", "moped"])
 def test_a_run_writes_a_trace_that_every_command_reads(
     transport: str, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
