@@ -144,3 +144,22 @@ def test_a_file_that_is_no_program_is_an_error(tmp_path: Path, capfd: pytest.Cap
         other.write_bytes(content)
         assert main(["chip", "run", str(other), *SMALL, "--ranks", "1"]) == 2
         assert f"other: found another kind of file; {expected}" in capfd.readouterr().err
+
+
+def test_the_protocol_of_each_design_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*words: str) -> str:
+        assert main(["chip", "protocol", *words]) == 0
+        return capsys.readouterr().out
+
+    page = (Path(__file__).resolve().parent.parent / "docs" / "coherence.md").read_text(encoding="utf-8")
+    assert printed("--design", "optcache") in page
+    assert "| M_COPY |" in printed()
+    base, without = printed("--design", "base"), printed("--design", "base", "--no-migratory")
+    assert "M_COPY" not in base
+    row = re.compile(r"^\| M \| FwdGetS \| (.*) \| (.*) \|$", re.M)
+    assert row.findall(base) != row.findall(without) == [("Data", "O")]
+
+
+def test_a_protocol_of_an_unknown_design_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["chip", "protocol", "--design", "best"]) == 2
+    assert "design `best`: unknown; expected one of: base, optcopy" in capsys.readouterr().err

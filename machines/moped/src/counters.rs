@@ -31,7 +31,7 @@ pub struct Counters {
     pub retries: u64,
     /// Accesses forwarded for a process that has moved.
     pub moved_accesses: u64,
-    /// Accesses of a wrong width, or to a descriptor of another process.
+    /// Accesses of a wrong width, or to a descriptor of another process; peeks are not counted.
     pub misuses: u64,
     /// Lines copied from.
     pub copies: u64,

@@ -268,12 +268,15 @@ impl Node {
         let id = Id::of(word);
         let index = usize::from(id.entry);
         let bit = self.programs.get(owner.program).bit;
+        let word = Word::of(word >> WORD_SHIFT & 7);
         let Some(entry) = self.table.own(id.entry, owner) else {
-            self.counters.misuses += 1;
+            // The kernel peeks at every descriptor when a process ends.
+            if word != Some(Word::Peek) {
+                self.counters.misuses += 1;
+            }
             return State::None as u64;
         };
         let waits = entry.state == State::Pending && !entry.withdrawing;
-        let word = Word::of(word >> WORD_SHIFT & 7);
         match word {
             Some(Word::State | Word::Peek) => {}
             Some(Word::Source) => return entry.descriptor.rank.unwrap_or(0).into(),

@@ -37,10 +37,36 @@ _TIMERS = {"103"}
     \b
       matchbench chip run guest/programs/build/chip/mg --ranks 16 --transport moped
       matchbench chip run --ranks 4 --transport shm program.elf -- --option-of-the-program
+      matchbench chip protocol --design base --no-migratory
     """,
 )
 def command() -> None:
     """Run static RISC-V MPI programs on a simulated chip with MOPED."""
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench chip protocol
+      matchbench chip protocol --design base --no-migratory
+
+    The tables are those that the chip executes; docs/coherence.md explains their words.
+    """
+)
+@click.option(
+    "--design", default="optcopy", show_default=True, help="The design of MOPED: one of its presets."
+)
+@click.option(
+    "--migratory/--no-migratory",
+    default=True,
+    show_default=True,
+    help="Whether a read of a modified line hands it over.",
+)
+def protocol(design: str, migratory: bool) -> None:
+    """Print the transitions of the coherence protocol, as tables in Markdown."""
+    click.echo(_native.chip_protocol(design, migratory), nl=False)
 
 
 @command.command(

@@ -7,6 +7,7 @@ use mb_core::Source;
 use mb_guest::kernel::UserProgram;
 use mb_moped::machine::{Activity, CoreKind, Cycles, End, MachineParameters, Mode, Region, SETTABLE, TimingParameters};
 use mb_moped::{Counters, Machine, MopedParameters, presets};
+use mb_processor::directory::protocol::Protocol;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,6 +39,14 @@ const COUNTS: [Count; 13] = [
 #[pyfunction]
 pub(crate) fn chip_designs() -> Vec<&'static str> {
     presets::PAPER.into_iter().chain(presets::LITERAL).collect()
+}
+
+/// The tables of the coherence protocol of a design, in Markdown.
+#[pyfunction]
+pub(crate) fn chip_protocol(design: &str, migratory: bool) -> PyResult<String> {
+    let moped = moped_of(Some(design), None, &[])?;
+    let timing = TimingParameters::gu2011(CoreKind::InOrder, 1, moped.as_ref());
+    Ok(Protocol::new(timing.memory.design, migratory).to_string())
 }
 
 /// The names of the cores with time.

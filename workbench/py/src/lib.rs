@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use super::catalog::{Engine, Network, collectives, engine_header, engines, kit_checks, networks};
     #[pymodule_export]
-    use super::chip::{chip_cores, chip_designs, run_on_chip};
+    use super::chip::{chip_cores, chip_designs, chip_protocol, run_on_chip};
     #[pymodule_export]
     use super::conform::{TestPrograms, features_lacking, optional_features, program_features, runner_sources};
     #[pymodule_export]
