@@ -33,7 +33,7 @@ COMMANDS = {
     "mpi": "Measure and check your own MPI library: bench, conform.",
     "asm": "Assemble a program for the match unit.",
     "disasm": "Disassemble an image.",
-    "chip": "Run MPI programs on a simulated chip with MOPED: run.",
+    "chip": "Run MPI programs on a simulated chip with MOPED: run, protocol.",
     "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
     "cpu": "Run static RISC-V programs for Linux on core models: run, show, cores.",
     "mu": "Write and run a match program on the match unit: new, run, trace, debug, profile.",
