@@ -6,14 +6,17 @@
 //! barrel core run the same program on one thread.
 
 mod common;
+#[path = "common/host.rs"]
+mod host;
 #[path = "common/rates.rs"]
 mod rates;
 
+use host::Host;
 use mb_processor::Program;
 use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::NoDevice;
-use rates::{Count, Host, Measured, barrel, out_of_order, report};
+use rates::{Count, Measured, barrel, out_of_order, report};
 
 const STACK: u64 = 4096;
 

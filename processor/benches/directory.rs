@@ -10,15 +10,18 @@
 #[path = "../tests/chip/assembler.rs"]
 mod assembler;
 mod common;
+#[path = "common/host.rs"]
+mod host;
 #[path = "common/rates.rs"]
 mod rates;
 
 use assembler::{TEXT, add, addi, andi, atomic, bne, exit, ld, sd, slli, srli, xor};
+use host::Host;
 use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::system::NoDevice;
 use mb_processor::{Memory, Program};
-use rates::{Count, Host, Measured, barrel, out_of_order, report};
+use rates::{Count, Measured, barrel, out_of_order, report};
 
 const CORES: usize = 16;
 const DATA: u64 = 0x10_0000;

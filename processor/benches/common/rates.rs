@@ -3,22 +3,11 @@
 
 use mb_core::Cycles;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
-use mb_processor::chip::CallHandler;
 use mb_processor::hierarchy::Hierarchy;
 use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
-use mb_processor::system::MemorySystem;
-use mb_processor::{Ppc32, Program, Rv64, Service, Syscall, SyscallResult};
+use mb_processor::{Ppc32, Program, Rv64};
 
 use crate::common::Mute;
-
-/// Accepts every call.
-pub(crate) struct Host;
-
-impl CallHandler for Host {
-    fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, _: &mut M) -> SyscallResult {
-        if call.service == Service::Exit { SyscallResult::Exit(call.arguments[0]) } else { SyscallResult::Value(0) }
-    }
-}
 
 /// Instructions, squashed instructions and cycles.
 #[derive(Clone, Copy, Default)]
@@ -49,7 +38,7 @@ pub(crate) fn barrel(program: &Program) -> Count {
 }
 
 /// Nanoseconds that this process has run, without the time in which the host ran others.
-fn run_time() -> u64 {
+pub(crate) fn run_time() -> u64 {
     let statistics = std::fs::read_to_string("/proc/self/schedstat").expect("a Linux host");
     statistics.split(' ').next().and_then(|first| first.parse().ok()).expect("a number")
 }

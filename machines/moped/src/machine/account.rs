@@ -85,8 +85,11 @@ struct HartAccount {
     entry: u64,
     /// The last instruction was in the library's own code.
     was_in_library: bool,
-    /// Cycles in the library since the last `pause`, copy or entry.
+    /// Cycles in the library since the last `pause`, copy or entry, and the instructions committed in them.
     round: u64,
+    committed: u64,
+    /// Instructions of rounds that were [`Activity::Waiting`].
+    waiting: u64,
     /// Instructions since the last wait.
     busy: u64,
     stretches: u64,
@@ -159,6 +162,11 @@ impl Account {
         (self.harts[hart].user, self.harts[hart].kernel)
     }
 
+    /// Instructions of a hart in rounds of the library's loops that found nothing.
+    pub(super) fn waiting_instructions(&self, hart: usize) -> u64 {
+        self.harts[hart].waiting
+    }
+
     /// Cycles of each process.
     pub(super) fn cycles(&self) -> Vec<Cycles> {
         self.processes.iter().map(|(_, cycles)| *cycles).collect()
@@ -185,7 +193,11 @@ impl Account {
     }
 
     fn end_round(&mut self, hart: usize, activity: Activity) {
-        let round = std::mem::take(&mut self.harts[hart].round);
+        let state = &mut self.harts[hart];
+        let (round, committed) = (std::mem::take(&mut state.round), std::mem::take(&mut state.committed));
+        if activity == Activity::Waiting {
+            state.waiting += committed;
+        }
         if round > 0 {
             self.add(hart, activity, round);
         }
@@ -235,6 +247,7 @@ impl Account {
                 return;
             }
             state.round += spent;
+            state.committed += u64::from(commits);
             if pauses {
                 self.end_round(hart, Activity::Waiting);
             }
@@ -253,10 +266,11 @@ impl Account {
                 self.add(hart, Activity::Copying, spent);
             } else {
                 state.round += spent;
+                state.committed += u64::from(commits);
             }
             return;
         }
-        if state.round > 0 {
+        if state.round > 0 || state.committed > 0 {
             self.end_round(hart, Activity::Matching);
         }
         if spent > 0 {

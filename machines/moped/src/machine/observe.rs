@@ -192,6 +192,12 @@ impl<F: Files> Machine<F> {
         self.account.instructions(hart)
     }
 
+    /// Instructions of a hart with time in rounds of the MPI library's loops that found nothing.
+    #[must_use]
+    pub fn waiting_instructions(&self, hart: usize) -> u64 {
+        self.account.waiting_instructions(hart)
+    }
+
     /// Number of harts.
     #[must_use]
     pub fn harts(&self) -> usize {

@@ -63,6 +63,12 @@ fn a_program_of_mpi_verifies_with_time() {
         let (end, mut machine) = run(&parameters, &programs);
         assert_eq!(end, End::Exited(0), "{what}: {}", output(&machine));
         assert!(output(&machine).starts_with("PP-16384 ranks=4 verified"), "{what}: {}", output(&machine));
+        // Ranks 2 and 3 wait for the end of the exchange.
+        for hart in 0..machine.harts() {
+            let (user, waiting) = (machine.timed_instructions(hart).0, machine.waiting_instructions(hart));
+            let least = if hart < 2 { 1 } else { user / 4 };
+            assert!((least..user).contains(&waiting), "{what}, core {hart}: {waiting} of {user}");
+        }
         is_sound(&mut machine, &what);
         let regions = machine.regions();
         assert_eq!(machine.has_time(), mode == Mode::Timing, "{what}");
