@@ -217,14 +217,33 @@ impl<M: MemorySystem> HostMemory for SystemMemory<'_, M> {
     }
 }
 
-impl<F: Files> CallHandler for KernelHost<F> {
+/// A host of any type, so that cores are compiled once for all.
+pub struct AnyHost<'a>(pub &'a mut dyn Host);
+
+impl CallHandler for AnyHost<'_> {
     /// Harts without supervisor mode have no kernel: no call exists.
     fn call<M: MemorySystem>(&mut self, _: u64, _: Syscall, _: &mut M) -> SyscallResult {
         SyscallResult::Value(u64::from(errno::ENOSYS).wrapping_neg())
     }
 
     fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
-        Host::call(self, call, &mut SystemMemory(memory))
+        self.0.call(call, &mut SystemMemory(memory))
+    }
+}
+
+impl Host for AnyHost<'_> {
+    fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer {
+        self.0.call(call, memory)
+    }
+}
+
+impl<F: Files> CallHandler for KernelHost<F> {
+    fn call<M: MemorySystem>(&mut self, cycle: u64, call: Syscall, memory: &mut M) -> SyscallResult {
+        CallHandler::call(&mut AnyHost(self), cycle, call, memory)
+    }
+
+    fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
+        AnyHost(self).supervisor_call(call, memory)
     }
 }
 

@@ -17,13 +17,13 @@ mod watch;
 use std::collections::BTreeMap;
 
 use mb_core::ParameterError;
-use mb_guest::kernel::{Boot, KernelHost, UserProgram};
-use mb_processor::chip::{self, CallHandler, ChipFault};
+use mb_guest::kernel::{AnyHost, Boot, KernelHost, UserProgram};
+use mb_processor::Memory;
+use mb_processor::chip::{self, ChipFault};
 use mb_processor::directory::CoherentMemory;
 use mb_processor::functional::{Counts, Functional, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
 use mb_processor::linux::Files;
-use mb_processor::system::{MemorySystem, NoDevice};
-use mb_processor::{Memory, Syscall, SyscallResult};
+use mb_processor::system::NoDevice;
 
 use self::account::Account;
 pub use self::account::{Activity, Cycles};
@@ -118,15 +118,11 @@ impl<F: Files> Host for Counted<F> {
     }
 }
 
-impl<F: Files> CallHandler for Counted<F> {
-    fn call<M: MemorySystem>(&mut self, cycle: u64, call: Syscall, memory: &mut M) -> SyscallResult {
-        CallHandler::call(&mut self.host, cycle, call, memory)
-    }
-
-    fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
-        self.calls += 1;
-        self.host.supervisor_call(call, memory)
-    }
+/// Runs harts without time.
+///
+/// Not a method of [`Machine`]: it is compiled once, not for every type of files.
+fn run_functional(functional: &mut Functional<FunctionalMoped>, host: &mut dyn Host, until: u64) -> Stop {
+    functional.run(&mut AnyHost(host), until)
 }
 
 impl<F: Files> Machine<F> {
@@ -214,7 +210,7 @@ impl<F: Files> Machine<F> {
         let end = match &mut self.execution {
             Execution::Functional(functional) => {
                 let until = until.min(functional.time() + STEP_INSTRUCTIONS);
-                match functional.run(&mut self.host, until) {
+                match run_functional(functional, &mut self.host, until) {
                     Stop::Exited(status) => Some(End::Exited(status)),
                     Stop::Idle => Some(End::Deadlock(self.waiting())),
                     Stop::TrapLoop { hart, handler } => Some(End::TrapLoop { hart, handler }),

@@ -435,6 +435,28 @@ impl Chip {
         }
     }
 
+    /// As [`run_observed`](Self::run_observed), for a chip with supervisor mode and one context per core: less code is
+    /// compiled for a memory, a host and an observer that run on no other chip.
+    ///
+    /// # Errors
+    /// A hart cannot execute its next instruction. The chip can be examined, but not continued.
+    ///
+    /// # Panics
+    /// Cores have several contexts.
+    pub fn run_supervised<M: MemorySystem, H: CallHandler, O: ChipObserver>(
+        &mut self,
+        until: u64,
+        memory: &mut M,
+        host: &mut H,
+        observer: &mut O,
+    ) -> Result<Stop, ChipFault> {
+        assert_eq!(self.config.contexts, 1, "contexts of a core");
+        match self.config.order {
+            IssueOrder::OutOfOrder => self.run::<Fixed<M, H, O, true, false, false>>(until, memory, host, observer),
+            IssueOrder::InOrder => self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer),
+        }
+    }
+
     /// Runs, and adds to the account what has passed.
     fn run<S: Setting>(
         &mut self,

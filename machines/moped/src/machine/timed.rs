@@ -2,9 +2,10 @@
 //! The chip with time, and the state that moves between it and functional execution.
 
 use mb_core::ParameterError;
+use mb_guest::kernel::AnyHost;
 use mb_processor::Memory;
-use mb_processor::chip::{CallHandler, Chip, ChipFault, ChipKanata, ChipObserver, Passage, Stop};
-use mb_processor::functional::HartState;
+use mb_processor::chip::{Chip, ChipFault, ChipKanata, ChipObserver, Passage, Stop};
+use mb_processor::functional::{HartState, Host};
 use mb_processor::rv64::supervisor::Supervisor;
 use mb_processor::system::MemorySystem;
 
@@ -97,18 +98,14 @@ impl Timed {
     }
 
     /// Runs every cycle before `until`, or to a call that stops the run.
-    pub(super) fn run<H: CallHandler>(
-        &mut self,
-        until: u64,
-        host: &mut H,
-        account: &mut Account,
-    ) -> Result<Stop, ChipFault> {
+    pub(super) fn run(&mut self, until: u64, host: &mut dyn Host, account: &mut Account) -> Result<Stop, ChipFault> {
+        let host = &mut AnyHost(host);
         let result = match &mut self.diagram {
             Some((to, diagram)) if self.chip.now() < *to => {
                 let mut both = Traced { account, diagram };
-                self.chip.run_observed(until.min(*to), &mut self.memory, host, &mut both)
+                self.chip.run_supervised(until.min(*to), &mut self.memory, host, &mut both)
             }
-            _ => self.chip.run_observed(until, &mut self.memory, host, account),
+            _ => self.chip.run_supervised(until, &mut self.memory, host, account),
         };
         for (hart, known) in self.accesses.iter_mut().enumerate() {
             let found = self.memory.accesses(hart);
@@ -158,7 +155,7 @@ impl Timed {
     }
 
     /// Halts the cores and lets caches and devices end what is under way.
-    pub(super) fn settle<H: CallHandler>(&mut self, host: &mut H, account: &mut Account) -> Result<Settled, ChipFault> {
+    pub(super) fn settle(&mut self, host: &mut dyn Host, account: &mut Account) -> Result<Settled, ChipFault> {
         let harts = self.accesses.len();
         let end = self.chip.now() + SETTLE;
         loop {
@@ -187,7 +184,7 @@ impl Timed {
         if self.memory.is_idle() { Ok(Settled::Idle) } else { self.run_on(host, account) }
     }
 
-    fn run_on<H: CallHandler>(&mut self, host: &mut H, account: &mut Account) -> Result<Settled, ChipFault> {
+    fn run_on(&mut self, host: &mut dyn Host, account: &mut Account) -> Result<Settled, ChipFault> {
         for hart in 0..self.accesses.len() {
             self.chip.resume(hart);
         }
