@@ -31,10 +31,14 @@ WITHOUT_ENGINES = (
     "recorder/tests/",
     "tests/test_archive.py",
     "tests/test_chip.py",
+    "tests/test_chip_programs.py",
     "tests/test_conform_matrix.py",
     "tests/test_conform_search.py",
     "tests/test_conform_stack.py",
+    "tests/test_conform_stopped.py",
     "tests/test_cpu.py",
+    "tests/test_groups.py",
+    "tests/test_gu2011_runs.py",
     "tests/test_guest.py",
     "tests/test_guest_mpi.py",
     "tests/test_guest_programs.py",
@@ -48,6 +52,8 @@ WITHOUT_ENGINES = (
     "tests/test_netproc.py",
     "tests/test_openmpi.py",
 )
+# Tests of these files that run some all the same.
+WITH_ENGINES = ("tests/test_chip_programs.py::test_a_run_writes_a_trace_that_every_command_reads",)
 
 
 def group(name: str) -> str:
@@ -107,7 +113,7 @@ def key_of(item: pytest.Item) -> str:
         return _key_of_program(program, str(folder.relative_to(unchanged.ROOT)))
     if isinstance(page := parameters.get("page"), Path):
         return _key(engines=unchanged.ENGINE_COMMANDS.search(page.read_text(encoding="utf-8")) is not None)
-    return _key(engines=not item.nodeid.startswith(WITHOUT_ENGINES))
+    return _key(engines=item.nodeid.startswith(WITH_ENGINES) or not item.nodeid.startswith(WITHOUT_ENGINES))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
