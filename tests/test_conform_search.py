@@ -344,6 +344,6 @@ def test_ctrl_c_prints_and_writes_what_there_is(
     assert shrunk["commands"][-1] in (out / shrunk["source"]).read_text()
     # In the search: no shrinking, and the report says why the search ended.
     monkeypatch.setattr(mpi_conform, "Runner", lambda *_: SimulatedRunner(rule, interrupt_after=1))
-    assert main(["mpi", "conform", "--programs", "100", "-o", str(out), "--force"]) == 130
+    assert main(["mpi", "conform", "--programs", "99", "-o", str(out), "--force"]) == 130
     assert "the search ended: it was interrupted" in capsys.readouterr().out
     assert json.loads((out / "mpi-conform.json").read_text())["stopped"] == "interrupted"

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from matchbench import tables
-from matchbench._native import optional_features, program_features
+from matchbench._native import MatchbenchError, optional_features, program_features
 from matchbench.cli.conform_matrix import run_matrix
 from matchbench.cli.conform_report import (
     MARKER,
@@ -24,13 +24,14 @@ from matchbench.cli.conform_report import (
     source_name,
 )
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.conform import Watch, conform, shrink_rest
+from matchbench.mpi.conform import EarlierSearchError, Watch, conform, shrink_rest
 from matchbench.mpi.conform_plan import Conformance, Plan, Shrinking
 from matchbench.mpi.conform_runner import Runner
 from matchbench.mpi.conform_shrink import Tell
+from matchbench.mpi.conform_unfinished import Unfinished, unfinished
 from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.matrix import read_matrix, shipped
-from matchbench.output import whole_directory
+from matchbench.output import reserved_directory, whole_directory
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -126,7 +127,8 @@ class Duration(click.ParamType[float]):
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Directory for the report and the C files; all ranks must be able to access it. [print only]",
+    help="Directory for the report and the C files; all ranks must be able to access it. With it, the same "
+    "command continues an interrupted run. [print only]",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier report in DIR.")
 @click.option(
@@ -174,17 +176,41 @@ def command(
     mpi = find(mpicc, launcher, hostfile)
     if environments is not None and output is not None:
         return run_matrix(environments, mpi, plan, output, _examine_quietly, force=force)
-    with contextlib.ExitStack() as held:
-        if output is None:
-            directory = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="matchbench-conform-")))
-        else:
-            directory = held.enter_context(whole_directory(output, marker=MARKER, force=force))
-        found, interruption = examine(mpi, plan, directory, shown_in=output)
-    if output is not None:
-        tables.line(f"report: {output / MARKER}")
+    if output is None:
+        with tempfile.TemporaryDirectory(prefix="matchbench-conform-") as directory:
+            found, interruption = examine(mpi, plan, Path(directory), shown_in=None)
+    else:
+        found, interruption = _examine_into(output, mpi, plan, force=force)
     if interruption is not None:
         raise interruption
     return 1 if found.failures or found.remarks else 0
+
+
+def _examine_into(
+    output: Path, mpi: Mpi, plan: Plan, *, force: bool
+) -> tuple[Conformance, BaseException | None]:
+    """Examine an MPI and write the report to a directory, or go on where the same command was interrupted."""
+    # The report of the interrupted run is replaced by that of the run that goes on.
+    replacing = force or unfinished(output, mpi, plan, force=False).has_written(output / MARKER)
+    with reserved_directory(output, marker=MARKER, force=replacing):
+        kept = unfinished(output, mpi, plan, force=force)
+        try:
+            with whole_directory(output, marker=MARKER, force=replacing) as directory:
+                found, interruption = examine(mpi, plan, directory, shown_in=output, kept=kept)
+        except EarlierSearchError as error:
+            msg = f"{kept.path}: {error}"
+            raise MatchbenchError(msg) from error
+        if interruption is None:
+            kept.remove()
+        else:
+            kept.add_report(output / MARKER)
+    tables.line(f"report: {output / MARKER}")
+    if interruption is not None and kept.state is not None:
+        click.echo(
+            f"matchbench: {kept.state['asked']} programs are kept; the same command with -o {output} goes on",
+            err=True,
+        )
+    return found, interruption
 
 
 def examine(
@@ -195,6 +221,7 @@ def examine(
     shown_in: Path | None,
     program: Path | None = None,
     is_printed: bool = True,
+    kept: Unfinished | None = None,
 ) -> tuple[Conformance, BaseException | None]:
     """Search, shrink, print and write; return the results, and the exception that interrupted the work.
 
@@ -210,6 +237,8 @@ def examine(
         The C runner, if it is already built.
     is_printed
         Whether anything is printed.
+    kept
+        Where the state of the search is kept, and found after an interruption.
 
     Raises
     ------
@@ -225,7 +254,12 @@ def examine(
         plan = replace(plan, without=tuple(dict.fromkeys((*plan.without, *found.lacks))))
         try:
             with progress_bar("programs") as bar:
-                conform(runner, plan, found, Watch(progress=bar, note=_note))
+                watch = Watch(progress=bar, note=_note)
+                if kept is not None:
+                    watch = replace(watch, keep=kept.keep)
+                    if kept.state is not None:
+                        _note(f"{kept.state['asked']} programs were run before")
+                conform(runner, plan, found, watch, earlier=None if kept is None else kept.state)
         except (KeyboardInterrupt, SystemExit) as error:
             interruption = error
         if is_printed:

@@ -7,19 +7,22 @@ planned number of programs. `docs/mpi-conform.md` describes what is checked and 
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from matchbench._native import TestPrograms
+from matchbench._native import MatchbenchError, TestPrograms
 from matchbench.mpi.conform_features import Trials
 from matchbench.mpi.conform_plan import ENDINGS, Conformance, Failure, Plan, Shrinking
-from matchbench.mpi.conform_runner import Job, NotStartedError, Runner, TellDone
+from matchbench.mpi.conform_runner import Job, NotStartedError, Patience, Runner, TellDone
 from matchbench.mpi.conform_shrink import Tell, shrink
 from matchbench.mpi.launch import why
+from matchbench.mpi.stack import Stack
 from matchbench.native_types import Progress
 
 _FIRST_BATCH = 64  # programs of the first job, from which the time limit is learned
-_BATCH = 2000  # programs of any other job
+_BATCH = 2000  # most programs of any other job
+_BATCH_SECONDS = 60.0  # about the longest time of a batch: so much is lost when the command is killed
 _REPEATS_ENDING = 3  # failures of a kind that ends the job, after which trials are left out
 _REPEATS = 20  # the same for any other kind
 _PATIENCE_GROWS = 4  # factor for both, if nothing can be left out
@@ -28,8 +31,12 @@ _MOST_FAILED_STARTS = 3  # jobs in a row that do not begin a program
 _SHARE_OF_SHRINKING = 0.4  # of the time left, for shrinking during the search
 
 
-def _silent(_text: str) -> None:
+def _silent(_what: object) -> None:
     """Tell nobody."""
+
+
+class EarlierSearchError(MatchbenchError):
+    """A state that is none, or is that of a search of another library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +49,23 @@ class Watch:
         Called with the number of programs that did not fail, and the number planned.
     note
         Called with a line about what happened.
+    keep
+        Called with the state of the search whenever it can go on from there, for `conform`.
     """
 
     progress: Progress = lambda _done, _total: None
     note: Callable[[str], None] = _silent
+    keep: Callable[[Mapping[str, Any]], None] = _silent
 
 
-def conform(runner: Runner, plan: Plan, found: Conformance, watch: Watch) -> None:
+def conform(
+    runner: Runner,
+    plan: Plan,
+    found: Conformance,
+    watch: Watch,
+    *,
+    earlier: Mapping[str, Any] | None = None,
+) -> None:
     """Run programs until each kind of failure was searched for in the planned number, or the budget is spent.
 
     Parameters
@@ -61,23 +78,37 @@ def conform(runner: Runner, plan: Plan, found: Conformance, watch: Watch) -> Non
         Filled with the results; valid also when this function is interrupted.
     watch
         Who is told.
+    earlier
+        State of a search of the same plan on the same MPI that was interrupted: it goes on from there, and
+        the budget is that of both.
 
     Raises
     ------
     MatchbenchError
         If not even the first job can be started.
+    EarlierSearchError
+        If `earlier` is no such state, or the library is not that of the earlier search.
     KeyboardInterrupt, SystemExit
         When interrupted; `found` is valid.
     """
     began = time.monotonic()
-    search = _Search(runner, plan, found, watch, began + plan.budget_seconds)
+    search = _Search(runner, plan, found, watch)
+    if earlier is not None:
+        try:
+            search.resume(earlier)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            msg = "not the state of an interrupted `matchbench mpi conform`; remove it to begin anew"
+            raise EarlierSearchError(msg) from error
+    before = found.seconds
+    search.began = began - before
+    search.keep()
     try:
         search.run()
     except (KeyboardInterrupt, SystemExit):
         found.stopped = "interrupted"
         raise
     finally:
-        found.seconds = time.monotonic() - began
+        found.seconds = before + time.monotonic() - began
         found.stack = runner.stack
         found.limit_seconds = runner.patience.limit
         found.longest_seconds = runner.patience.longest
@@ -95,6 +126,9 @@ def shrink_rest(runner: Runner, plan: Plan, found: Conformance, bar: Callable[[S
     """
     for kind in dict.fromkeys(failure.kind for failure in found.failures):
         of_kind = [one for one in found.shrinkings if one.failure.kind == kind]
+        for one in of_kind:
+            if one.state == "running":  # shrunk before an interruption, which keeps no shrunk programs
+                shrink(runner, plan, one, bar(one))
         shrinking = next((one for one in of_kind if one.best is not None), None)
         if shrinking is None:
             tried = {one.failure.number for one in of_kind}
@@ -118,7 +152,8 @@ class _Search:
     plan: Plan
     found: Conformance
     watch: Watch
-    deadline: float
+    # When it would have begun without an interruption.
+    began: float = field(default=0.0, init=False)
     trials: Trials = field(init=False)
     # Failures of each kind since trials were last left out for it, and how many lead to the next choice.
     recent: dict[str, list[Failure]] = field(default_factory=dict, init=False)
@@ -127,13 +162,113 @@ class _Search:
     jobs: int = field(default=0, init=False)
     batches: int = field(default=0, init=False)
     before_batch: int = field(default=0, init=False)
+    # The library on which an interrupted search began.
+    library: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.plan, left_out=self.found.left_out)
 
+    @property
+    def deadline(self) -> float:
+        """When the budget is used up."""
+        return self.began + self.plan.budget_seconds
+
+    def state(self, next_number: int) -> dict[str, Any]:
+        """Describe the search by values that JSON has, for `resume`; `next_number` is the next program."""
+        found = self.found
+        return {
+            "lacks": list(found.lacks),
+            "stack": asdict(self.runner.stack),
+            "counts": dict(found.counts),
+            "failures": [asdict(failure) for failure in found.failures],
+            "unexplained": found.unexplained,
+            "restarts": found.restarts,
+            "asked": found.asked,
+            "shrinkings": [
+                {
+                    "failure": found.failures.index(one.failure),
+                    # Shrunk programs are not kept: what was shrunk is shrunk again.
+                    "state": one.state if one.best is None and one.state == "not seen again" else "running",
+                }
+                for one in found.shrinkings
+            ],
+            "suspected": found.suspected,
+            "seconds": time.monotonic() - self.began,
+            "remarks": found.remarks,
+            "trials": self.trials.state(next_number),
+            "patience": asdict(self.runner.patience),
+            "recent": {
+                kind: [found.failures.index(one) for one in failures]
+                for kind, failures in self.recent.items()
+            },
+            "threshold": self.threshold,
+            "jobs": self.jobs,
+            "batches": self.batches,
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        found = self.found
+        stack = Stack(
+            **{
+                **state["stack"],
+                "loaded": tuple(state["stack"]["loaded"]),
+            }
+        )
+        self.library = stack.library
+        self.runner.stack = stack
+        found.counts.update(state["counts"])
+        found.failures.extend(
+            Failure(**{**one, "without": tuple(one["without"]), "traits": tuple(one["traits"])})
+            for one in state["failures"]
+        )
+        found.unexplained = state["unexplained"]
+        found.restarts, found.asked = state["restarts"], state["asked"]
+        found.shrinkings.extend(
+            Shrinking(failure=found.failures[one["failure"]], state=one["state"])
+            for one in state["shrinkings"]
+        )
+        found.suspected.extend(state["suspected"])
+        found.seconds = float(state["seconds"])
+        found.remarks.extend(state["remarks"])
+        self.trials.resume(state["trials"])
+        self.runner.patience = Patience.resumed(state["patience"])
+        self.recent.update(
+            (kind, [found.failures[index] for index in indexes]) for kind, indexes in state["recent"].items()
+        )
+        self.threshold.update(state["threshold"])
+        self.jobs, self.batches = state["jobs"], state["batches"]
+        if tuple(state["lacks"]) != found.lacks:
+            self.refuse(
+                f"a library that lacks {_listed(state['lacks'])}", f"one that lacks {_listed(found.lacks)}"
+            )
+
+    def refuse(self, before: str, now: str) -> None:
+        """Refuse to go on with another library.
+
+        Raises
+        ------
+        EarlierSearchError
+            Always.
+        """
+        msg = (
+            f"the search began on {before}, found {now}; "
+            "go on where it began, or remove the file to begin anew"
+        )
+        raise EarlierSearchError(msg)
+
+    def keep(self, batch: "_Batch | None" = None) -> None:
+        """Pass on the state, from which the search can go on behind what was run of a batch."""
+        if self.library and self.runner.stack.library != self.library:
+            self.refuse(_first_line(self.library), _first_line(self.runner.stack.library))
+        is_open = batch is not None and batch.first < len(batch.numbers)
+        number = batch.numbers[batch.first] if batch is not None and is_open else self.trials.next_number
+        self.watch.keep(self.state(number))
+
     def run(self) -> None:
         """Run batches until the search ends."""
         size = _FIRST_BATCH
+        self.leave_out()  # what an interruption has prevented
         while self.found.stopped == "running":
             missing = self.plan.programs - self.found.counts["programs"]
             if missing <= 0:
@@ -141,8 +276,9 @@ class _Search:
             elif self.is_over():
                 self.found.stopped = "budget"
             else:
+                asked, began = self.found.asked, time.monotonic()
                 self.run_batch(min(size, missing))
-                size = _BATCH
+                size = _batch_size(self.found.asked - asked, time.monotonic() - began)
                 self.leave_out()
 
     def is_over(self) -> bool:
@@ -163,12 +299,14 @@ class _Search:
             if (job := self.run_job(programs, before, self.tell)) is None:
                 continue
             suspect = self.take_in(batch, job)
-            if job.interruption is not None:
-                raise job.interruption
-            if suspect is not None:
-                self.confirm(batch, suspect)
+            interruption = job.interruption
+            if suspect is not None and interruption is None:
+                interruption = self.confirm(batch, suspect)
             self.found.asked += batch.first - before
             self.found.restarts = self.jobs - self.batches
+            self.keep(batch)
+            if interruption is not None:
+                raise interruption
             if batch.first < len(numbers) and self.repeating() is not None:
                 # The rest is generated again, without what is left out then.
                 self.trials.rewind(numbers[batch.first])
@@ -199,11 +337,17 @@ class _Search:
         self.failed_starts = 0
         return job
 
-    def confirm(self, batch: "_Batch", index: int) -> None:
-        """Repeat a program that exceeded the learned limit: it hangs, or a rank was delayed."""
+    def confirm(self, batch: "_Batch", index: int) -> BaseException | None:
+        """Repeat a program that exceeded the learned limit: it hangs, or a rank was delayed.
+
+        Returns what interrupted it. Then nothing is known, and the program is the next one to be run.
+        """
         patience = self.runner.patience
         repeated = batch.programs.pick([index], _CONFIRMING_RUNS)
         job = self.run_job(repeated, 0, limit=patience.confirming())
+        if job is not None and job.interruption is not None and not job.judged["failures"]:
+            batch.first = index
+            return job.interruption
         batch.first = index + 1
         if job is not None and job.judged["failures"]:
             failure = job.judged["failures"][0]
@@ -213,8 +357,7 @@ class _Search:
             self.found.suspected.append(batch.numbers[index])
             if job is not None:
                 patience.distrust(job.longest_seconds)
-        if job is not None and job.interruption is not None:
-            raise job.interruption
+        return None if job is None else job.interruption
 
     def tell(self, done: int) -> None:
         """Pass on the progress; `done` counts from the beginning of the batch."""
@@ -309,6 +452,7 @@ class _Search:
             else:
                 how = "are generated without it" if one.is_generated else "that have it are passed over"
                 self.watch.note(f"{kind}: needs {one.trait}; programs from {one.since} on {how}")
+            self.keep()
 
 
 @dataclass(slots=True)
@@ -319,3 +463,17 @@ class _Batch:
     programs: TestPrograms
     without: tuple[str, ...]
     first: int = 0
+
+
+def _batch_size(programs: int, seconds: float) -> int:
+    """Give the programs of the next batch, if this many took so long."""
+    wanted = programs * _BATCH_SECONDS / max(seconds, 1e-3)
+    return round(min(_BATCH, max(_FIRST_BATCH, wanted)))
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -7,8 +7,9 @@ good as others for all other kinds. Features are excluded by the generator; othe
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from matchbench._native import TestPrograms, program_features
 from matchbench.mpi.conform_plan import Failure, LeftOut, Plan, Shrinking
@@ -38,6 +39,25 @@ class Trials:
     _passed_over: list[tuple[int, LeftOut]] = field(default_factory=list)
     _passed_programs: int = 0
     _passed_traits: Counter[str] = field(default_factory=Counter)
+
+    def state(self, next_number: int) -> dict[str, Any]:
+        """Describe what is left to be run by values that JSON has, if the next program is `next_number`."""
+        not_run = Counter(id(one) for number, one in self._passed_over if number >= next_number)
+        return {
+            "next": next_number,
+            "left_out": [
+                {**asdict(one), "passed_over": one.passed_over - not_run[id(one)]} for one in self.left_out
+            ],
+            "passed_programs": self._passed_programs,
+            "passed_traits": dict(self._passed_traits),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.next_number = int(state["next"])
+        self.left_out.extend(LeftOut(**{**one, "needs": tuple(one["needs"])}) for one in state["left_out"])
+        self._passed_programs = int(state["passed_programs"])
+        self._passed_traits.update(state["passed_traits"])
 
     def without(self) -> tuple[str, ...]:
         """Give the features that the generator excludes now."""

@@ -6,9 +6,10 @@ The C runner performs the programs; Rust judges them. A program that hangs or cr
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from matchbench import MatchbenchError
 from matchbench._native import TestPrograms, features_lacking, runner_sources
@@ -80,6 +81,15 @@ class Patience:
     def __post_init__(self) -> None:
         """Begin with a limit that holds until something is known."""
         self.limit = min(self.ceiling, _FIRST_LIMIT)
+
+    @classmethod
+    def resumed(cls, state: Mapping[str, Any]) -> "Patience":
+        """Give the limits that `dataclasses.asdict` described."""
+        given = cls(float(state["ceiling"]))
+        given.limit, given.longest = float(state["limit"]), float(state["longest"])
+        given.has_confirmed = bool(state["has_confirmed"])
+        given._least, given._distrusted = float(state["_least"]), int(state["_distrusted"])
+        return given
 
     def learn(self, longest: float) -> None:
         """Take into account a job whose longest program took `longest` seconds."""

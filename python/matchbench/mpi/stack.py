@@ -143,6 +143,11 @@ def environment(mpi: Mpi) -> dict[str, str]:
     return relevant({**os.environ, **dict(mpi.variables)})
 
 
+def lasting_environment(mpi: Mpi) -> dict[str, str]:
+    """Give the same variables without those that a batch system or launcher sets for one job."""
+    return {name: value for name, value in environment(mpi).items() if not _OF_ONE_JOB.match(name)}
+
+
 def set_by_launcher(mpi: Mpi, stack: Stack) -> dict[str, str]:
     """Give the variables of rank 0 that the launcher's environment has not, without those of one job."""
     own = environment(mpi)
@@ -155,11 +160,7 @@ def set_by_launcher(mpi: Mpi, stack: Stack) -> dict[str, str]:
 
 def shell_command(mpi: Mpi, ranks: int, program: Iterable[str]) -> str:
     """Give the shell command that starts a program as this check did, environment included."""
-    variables = [
-        f"{name}={shlex.quote(value)}"
-        for name, value in environment(mpi).items()
-        if not _OF_ONE_JOB.match(name)
-    ]
+    variables = [f"{name}={shlex.quote(value)}" for name, value in lasting_environment(mpi).items()]
     words = shlex.join(mpi.command(ranks, list(program)))
     return f"env {' '.join(variables)} {words}" if variables else words
 
