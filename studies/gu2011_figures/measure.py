@@ -146,15 +146,26 @@ def plan() -> list[Run]:
 
 
 def bands() -> list[Run]:
-    """Return the runs for what the paper leaves open, one change at a time."""
-    changes: list[dict[str, object]] = [
+    """Return the runs for what the paper leaves open, one change at a time.
+
+    The places of buffers in their lines are those of the patterns; kernels have arrays.
+    """
+    everywhere: list[dict[str, object]] = [
         {"eager": 32768},
         {"core": "inorder"},
-        *({"environment": f"MB_OFFSETS={offsets}"} for offsets in ("0,0", "0,32", "8,40")),
         *({"settings": f"directory={cycles}"} for cycles in (2, 30)),
     ]
-    cheap = [imb("bands", pattern, transport) for pattern in ("PP", "XC") for transport in DESIGNS]
-    return [replace(run, **change) for change in changes for run in cheap]
+    offsets: list[dict[str, object]] = [
+        {"environment": f"MB_OFFSETS={offsets}"} for offsets in ("0,0", "0,32", "8,40")
+    ]
+    patterns = [imb("bands", name, transport) for name in ("PP", "XC", "BC", "RD") for transport in DESIGNS]
+    kernels = [
+        replace(kernel("bands", name, transport), **change)
+        for name in ("mg", "cg", "sp")
+        for change in everywhere
+        for transport in DESIGNS
+    ]
+    return [replace(run, **change) for change in [*everywhere, *offsets] for run in patterns] + kernels
 
 
 def overlap() -> list[Run]:
