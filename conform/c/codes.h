@@ -31,6 +31,9 @@ enum {
   OVERRUN = 4,
   /* Flag of an outcome record: the receive changed bytes between those of its datatype. */
   GAPS = 8,
+  /* Flag of an outcome record: the status says that the receive was cancelled, and no call has
+   * cancelled it. */
+  CALLED_CANCELLED = 16,
 };
 
 /* The communicators that every program may use. */
@@ -291,7 +294,7 @@ typedef struct {
   int count;
   /* The message that the payload identifies, or `NO_MESSAGE`. */
   int message;
-  /* `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`. */
+  /* `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`, `CALLED_CANCELLED`. */
   int flags;
 } OutcomeRecord;
 

@@ -23,7 +23,7 @@ const Operation *operation[MAX_STEPS];
 /* State of each operation of this rank. `posted_as` is the step that started the request last. */
 static MPI_Request request[MAX_STEPS];
 static MPI_Message handle[MAX_STEPS];
-static int is_active[MAX_STEPS], holds_message[MAX_STEPS], posted_as[MAX_STEPS];
+static int is_active[MAX_STEPS], is_cancelling[MAX_STEPS], holds_message[MAX_STEPS], posted_as[MAX_STEPS];
 static unsigned char *drain_buffer;
 /* The operation that each thread performs. */
 static volatile sig_atomic_t position[MAX_THREADS];
@@ -83,13 +83,13 @@ static void request_completed(int op, MPI_Status *status, int error) {
   }
   int was_cancelled = 0;
   if (operation[op]->code == OP_RECEIVE) MPI_Test_cancelled(status, &was_cancelled);
-  if (was_cancelled) {
+  if (was_cancelled && is_cancelling[op]) {
     report(RECORD_CANCELLED, posted_as[op]);
   } else {
     if (operation[op]->code == OP_SENDRECV && operation[op]->form == FORM_NONBLOCKING) {
       report_isendrecv(op, posted_as[op], status);
     } else {
-      report_received(op, posted_as[op], status);
+      report_received(op, posted_as[op], status, was_cancelled ? CALLED_CANCELLED : 0);
     }
   }
 }
@@ -98,9 +98,11 @@ static void cancel_request(int op) {
   if (!is_active[op]) return;
   MPI_Status status;
   /* A receive from MPI_PROC_NULL is already complete. */
-  int error = operation[op]->peer == NO_PROCESS ? MPI_SUCCESS : MPI_Cancel(&request[op]);
+  is_cancelling[op] = operation[op]->peer != NO_PROCESS;
+  int error = is_cancelling[op] ? MPI_Cancel(&request[op]) : MPI_SUCCESS;
   if (error == MPI_SUCCESS) error = MPI_Wait(&request[op], &status);
   request_completed(op, &status, error);
+  is_cancelling[op] = 0;
 }
 
 static int current_step(void) { return operation[current < operation_count ? current : 0]->step; }

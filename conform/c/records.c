@@ -166,13 +166,13 @@ void report_isendrecv(int op, int step, const MPI_Status *status) {
   tell(record);
 }
 
-/* The receive of operation `op` is complete. */
-void report_received(int op, int step, const MPI_Status *status) {
-  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .flags = outside(op)};
+/* The receive of operation `op` is complete; `flags` are flags of the record. */
+void report_received(int op, int step, const MPI_Status *status, int flags) {
+  OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .flags = outside(op) | flags};
   set_status(&record, status, type[op]);
   if (record.source == NO_PROCESS) {
     record.message = NO_MESSAGE;
-    record.flags = INTACT;
+    record.flags = flags | INTACT;
   } else {
     received++;
     check_buffer(is_large(op) ? large_buffer[op] : buffer[op], layout_of(op), room_of(op), &record);

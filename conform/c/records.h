@@ -65,7 +65,7 @@ void report_bytes(int kind, int step, const MPI_Status *status, const unsigned c
 
 /* The receive of operation `op`, started by `step`, is complete: any, that of an MPI_Isendrecv, that of partitions, and
  * one whose message was truncated. */
-void report_received(int op, int step, const MPI_Status *status);
+void report_received(int op, int step, const MPI_Status *status, int flags);
 void report_isendrecv(int op, int step, const MPI_Status *status);
 void report_partitioned(int op, int step);
 void report_truncated(int op, int step, const MPI_Status *status);

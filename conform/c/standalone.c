@@ -120,6 +120,9 @@ void observe(OutcomeRecord record) {
   const int peer = op->code == OP_SENDRECV ? op->argument[1] : op->peer;
   const int is_short = op->code == OP_RECEIVE && op->bytes > 0;
   if (record.flags & OVERRUN) violation(record.step, "wrote past the end of its buffer");
+  if (record.flags & CALLED_CANCELLED) {
+    violation(record.step, "the status says that it was cancelled, and no call has cancelled it");
+  }
   if (peer == NO_PROCESS && record.kind == RECORD_FOUND_NOTHING) {
     violation(record.step, "a probe of MPI_PROC_NULL found nothing");
     return;

@@ -42,6 +42,10 @@ pub const OVERRUN: i32 = 4;
 /// Flag of an outcome record: the receive changed bytes between those of its datatype.
 pub const GAPS: i32 = 8;
 
+/// Flag of an outcome record: the status says that the receive was cancelled, and no call has
+/// cancelled it.
+pub const CALLED_CANCELLED: i32 = 16;
+
 /// The communicators that every program may use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
@@ -551,6 +555,6 @@ pub struct OutcomeRecord {
     pub count: i32,
     /// The message that the payload identifies, or `NO_MESSAGE`.
     pub message: i32,
-    /// `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`.
+    /// `INTACT`, `FOREIGN`, `OVERRUN`, `GAPS`, `CALLED_CANCELLED`.
     pub flags: i32,
 }

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::outcome::{FOREIGN, GAPS, INTACT, NO_PROCESS, NO_TAG, OVERRUN, Observation, ObservedStatus, RawEvent};
+use crate::outcome::{
+    CALLED_CANCELLED, FOREIGN, GAPS, INTACT, NO_PROCESS, NO_TAG, OVERRUN, Observation, ObservedStatus, RawEvent,
+};
 use crate::program::{Action, Comm, Form, Message, ReceiveSpec, Source, Step, StepId, TestProgram};
 
 /// An observation that is wrong by itself, whatever the order of events.
@@ -257,6 +259,12 @@ impl Reader<'_> {
             return Ok(Event::Irrelevant);
         }
         let spec = self.posting(step)?;
+        if status.flags & CALLED_CANCELLED != 0 {
+            self.status.push(format!(
+                "receive {step} completed, its status says that it was cancelled, and no call has cancelled it \
+                 (MPI 4.1, 3.8.4)"
+            ));
+        }
         if spec.source == Source::Null {
             return Ok(self.no_process("receive", step, status));
         }

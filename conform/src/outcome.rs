@@ -2,7 +2,7 @@
 //! Observed outcomes: what the calls of a test program returned, as the C runner reports it.
 
 use crate::codes;
-pub use crate::codes::{FOREIGN, GAPS, INTACT, NO_PROCESS, OVERRUN};
+pub use crate::codes::{CALLED_CANCELLED, FOREIGN, GAPS, INTACT, NO_PROCESS, OVERRUN};
 use crate::program::{Comm, StepId};
 
 /// Stands for `MPI_ANY_TAG` in a status.
@@ -19,7 +19,7 @@ pub struct ObservedStatus {
     pub count: i32,
     /// The message that the payload identifies; `None` for an empty message and for a probe.
     pub message: Option<StepId>,
-    /// [`INTACT`], [`FOREIGN`], [`OVERRUN`] and [`GAPS`].
+    /// [`INTACT`], [`FOREIGN`], [`OVERRUN`], [`GAPS`] and [`CALLED_CANCELLED`].
     pub flags: i32,
 }
 

@@ -4,7 +4,7 @@
 use mb_conform::codes::{FORMAT, Need, OUTCOME_MAGIC, RecordKind};
 use mb_conform::feature::Feature;
 use mb_conform::generate::{generate, generate_within};
-use mb_conform::outcome::{GAPS, OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
+use mb_conform::outcome::{CALLED_CANCELLED, GAPS, OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
 use mb_conform::program::{Action, Form, Layout, Source, StepId, TestProgram};
 use mb_conform::report::{Failure, judge_run, observations_of};
 use mb_conform::simulate::{Contract, SimulatedLibrary, run};
@@ -170,6 +170,13 @@ fn bytes_outside_of_a_datatype_and_a_wrong_status_of_isendrecv_are_found() {
     assert!(kind == "status" && text.contains("of MPI_Isendrecv took message"), "{text}");
     // A message that it does not accept is no matter of the status.
     let (kind, text) = verdict(&is_isendrecv, &|status| status.flags = 0);
+    assert!(kind == "defect" && text.contains("with changed bytes"), "{text}");
+    let is_receive =
+        |action: &Action| matches!(action, Action::Receive(spec, _) if !spec.short && spec.partitions == 0);
+    let (kind, text) = verdict(&is_receive, &|status| status.flags |= CALLED_CANCELLED);
+    assert!(kind == "status" && text.contains("no call has cancelled it"), "{text}");
+    // What it received is judged too.
+    let (kind, text) = verdict(&is_receive, &|status| status.flags = CALLED_CANCELLED);
     assert!(kind == "defect" && text.contains("with changed bytes"), "{text}");
 }
 

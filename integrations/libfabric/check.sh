@@ -118,6 +118,13 @@ python3 "$here/measure.py" "$build" "$results" "${RUNS:-20}" || failed=1
 if [ -n "${MPICC:-}" ]; then
   # What fails on the unmodified library too (README.md).
   known=(--without null --without truncation --without isendrecv --without partitioned --without long --without synchronous)
+  # A fault of MPICH's, not of either library: told, and no reason to fail.
+  "$MPICC" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$results/bin/any_source" "$here/tests/any_source.c" || exit 2
+  for library in plain mbmatch; do
+    MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm with $library "$(dirname "$MPICC")/mpirun" -n 2 "$results/bin/any_source" \
+      >"$results/any_source-$library.txt" 2>&1 </dev/null
+    echo "a receive from any source, $library: $(grep -m 1 -e '^round' -e '^passed' "$results/any_source-$library.txt")"
+  done
   for ranks in 2 3 4; do
     log=$results/conform-$ranks
     MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm with mbmatch "$matchbench" mpi conform --force "${known[@]}" --mpicc "$MPICC" \
