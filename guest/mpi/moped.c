@@ -211,8 +211,8 @@ static void stalled(struct mb_request *request)
 {
     if (request->kind != MB_SEND || request->mode == MB_SYNCHRONOUS || request->place != MB_DEVICE) return;
     if (request->bytes >= eager_limit || request->owned != NULL || ++request->polls < patience) return;
-    // One that is matched, also by a matched probe whose message is not received yet, stays. A withdrawal of nothing that
-    // is announced again and again would keep the probes of the receiver.
+    // One that is matched, also by a matched probe whose message is not received yet, stays. A withdrawal of nothing,
+    // announced again and again, would keep the probes of the receiver from returning.
     if (mb_port_poll(request->descriptor, MOPED_PEEK) != MOPED_PENDING) return;
     struct mb_request *again = NULL, *matched = NULL, *candidate;
     const int to = request->world;
