@@ -140,6 +140,10 @@ def test_random_programs_keep_the_order_on_cores_and_caches_with_time(
     assert (judged["counts"]["programs"], judged["failures"], judged["left_out"]) == (4, [], []), judged
 
 
+WITHDRAWS = ["--mode", "timing", "--core", "inorder", "--env", "MB_MPI_PATIENCE=1"]
+HOLDS = ["--limit", "5000000"]
+
+
 def library(folder: Path, target: Path, file: str, old: str, new: str) -> Path:
     """Build the library with another text in a source file, and return the folder for MB_MPI_BUILD."""
     shutil.copytree(GUEST.parent / "kernel", target / "kernel")
@@ -154,54 +158,49 @@ def library(folder: Path, target: Path, file: str, old: str, new: str) -> Path:
     return target / "out"
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["as it is", "planted fault: no announcement is read"])
-def test_a_probe_finds_a_message_while_its_sender_withdraws_it(
-    waits: bool,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    used = folder
-    if not waits:
-        old = "return atomic_load(&announced[mb.rank].withdrawals);"
-        used = library(folder, tmp_path / "changed", "ring.c", old, "return 0;")
-    monkeypatch.setenv("MB_MPI_BUILD", str(used))
-    tests = GUEST / "tests"
-    binary = build(tmp_path / "program", (tests / "withdrawn.c").read_text(), f"-I{tests}")
-    words = ["--ranks", "2", "--transport", "moped", "--core", "inorder", "--env", "MB_MPI_PATIENCE=1"]
-    status = main(["chip", "run", str(binary), *SMALL, "--mode", "timing", *words])
-    said = "".join(capfd.readouterr())
-    if waits:
-        assert (status, "withdrawn: passed on 2 ranks" in said) == (0, True), said
-    else:
-        assert (status, "message 0 was found, and not by probe 0" in said) == (1, True), said
-
-
 @pytest.mark.parametrize(
-    "peeks", [True, False], ids=["as it is", "planted fault: matched sends are withdrawn"]
+    ("name", "fault", "options", "status", "expected"),
+    [
+        ("withdrawn", None, WITHDRAWS, 0, "withdrawn: passed on 2 ranks"),
+        # No announcement is read.
+        (
+            "withdrawn",
+            ("ring.c", "return atomic_load(&announced[mb.rank].withdrawals);", "return 0;"),
+            WITHDRAWS,
+            1,
+            "message 0 was found, and not by probe 0",
+        ),
+        ("held", None, HOLDS, 0, "held: passed on 2 ranks"),
+        # Matched sends are withdrawn.
+        (
+            "held",
+            ("moped.c", "if (mb_port_poll(request->descriptor, MOPED_PEEK) != MOPED_PENDING) return;", ""),
+            HOLDS,
+            1,
+            "no end in 5000000 instructions",
+        ),
+    ],
+    ids=["withdrawn", "withdrawn: planted fault", "held", "held: planted fault"],
 )
-def test_a_probe_returns_while_a_sender_waits_for_a_matched_probe(
-    peeks: bool,
+def test_probes_and_senders_that_withdraw_messages(
+    name: str,
+    fault: tuple[str, str, str] | None,
+    options: list[str],
+    status: int,
+    expected: str,
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    used = folder
-    if not peeks:
-        old = "if (mb_port_poll(request->descriptor, MOPED_PEEK) != MOPED_PENDING) return;"
-        used = library(folder, tmp_path / "changed", "moped.c", old, "")
+    used = library(folder, tmp_path / "changed", *fault) if fault else folder
     monkeypatch.setenv("MB_MPI_BUILD", str(used))
     tests = GUEST / "tests"
-    binary = build(tmp_path / "program", (tests / "held.c").read_text(), f"-I{tests}")
-    words = ["--ranks", "2", "--transport", "moped", "--limit", "5000000"]
-    status = main(["chip", "run", str(binary), *SMALL, *words])
+    binary = build(tmp_path / "program", (tests / f"{name}.c").read_text(), f"-I{tests}")
+    words = ["--ranks", "2", "--transport", "moped", *options]
+    found = main(["chip", "run", str(binary), *SMALL, *words])
     said = "".join(capfd.readouterr())
-    if peeks:
-        assert (status, "held: passed on 2 ranks" in said) == (0, True), said
-    else:
-        assert (status, "no end in 5000000 instructions" in said) == (1, True), said
+    assert (found, expected in said) == (status, True), said
 
 
 @pytest.mark.parametrize("transport", ["shm", "moped"])
