@@ -166,6 +166,8 @@ pub struct CoherentMemory<D = NoDevice> {
     version: u32,
     statistics: DirectoryStatistics,
     gathered: OnceCell<Box<Gathered>>,
+    /// Events of the ports of all devices that have not been taken.
+    line_events: usize,
 }
 
 impl<D: Device> CoherentMemory<D> {
@@ -221,6 +223,7 @@ impl<D: Device> CoherentMemory<D> {
                 ..DirectoryStatistics::default()
             },
             gathered: OnceCell::new(),
+            line_events: 0,
         })
     }
 
@@ -345,6 +348,31 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
             return FetchAnswer::Ready { at: cycle + self.config.instruction.hit, version };
         }
         self.fetch_miss(cycle, core, context, address / 64)
+    }
+
+    #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        if !self.home.contains(address, 2) {
+            return None;
+        }
+        let node = &mut self.nodes[core];
+        if !node.instruction.has_port(cycle) {
+            return None;
+        }
+        let slot = node.instruction.find(address / 64)?.slot as usize;
+        node.instruction.take_port(cycle);
+        node.statistics.fetch_hits += 1;
+        Some((cycle + self.config.instruction.hit, node.instruction.blocks[slot].version))
+    }
+
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        self.load_hit(cycle, core, context, address, width)
+    }
+
+    #[inline]
+    fn store_at_once(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
+        self.store_hit(cycle, core, address, width, value)
     }
 
     #[inline]

@@ -64,6 +64,14 @@ pub trait MemorySystem {
         None
     }
 
+    /// A short way to [`Answer::Ready`] for a store of the first context of a core, if it is performed at once. False:
+    /// nothing has happened, and [`request`](Self::request) has the answer.
+    #[inline]
+    fn store_at_once(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
+        let _ = (cycle, core, address, width, value);
+        false
+    }
+
     /// Runs everything up to and including `cycle`, and appends the requests that completed, in the
     /// order of their times.
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>);

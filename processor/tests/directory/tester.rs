@@ -217,7 +217,9 @@ impl Tester {
             }
         };
         let address = if matches!(wait, Wait::Private(_)) { place } else { self.address(place) };
-        let answer = self.memory.request(self.now, Request { core, context, tag: 0, address, width, kind: request });
+        let request_of_hart = Request { core, context, tag: 0, address, width, kind: request };
+        let at_once = if self.random.below(2) == 0 { self.at_once(&request_of_hart) } else { None };
+        let answer = at_once.unwrap_or_else(|| self.memory.request(self.now, request_of_hart));
         if answer == Answer::Retry {
             if let Wait::Conditional(value) = wait {
                 self.harts[hart].reserved = Some((place, value));
@@ -252,6 +254,22 @@ impl Tester {
         }
     }
 
+    /// The short way to the answer of a request, if it has one.
+    fn at_once(&mut self, request: &Request) -> Option<Answer> {
+        let Request { core, context, address, width, kind, .. } = *request;
+        match kind {
+            RequestKind::Load => {
+                let (at, value) = self.memory.load_at_once(self.now, core, context, address, width)?;
+                Some(Answer::Ready { at, value })
+            }
+            RequestKind::Store { value } => {
+                let is_done = self.memory.store_at_once(self.now, core, address, width, value);
+                is_done.then_some(Answer::Ready { at: self.now, value: 0 })
+            }
+            _ => None,
+        }
+    }
+
     /// A fetch; the bytes of the instruction cache are as new as those of the data cache.
     fn fetch(&mut self, core: usize, context: u8, hart: usize, place: u64) -> Result<(), String> {
         let place = self.harts[hart].fetches.unwrap_or(place);
@@ -259,7 +277,11 @@ impl Tester {
         if self.random.below(64) == 0 {
             self.memory.invalidate_instructions(core);
         }
-        let answer = self.memory.fetch(self.now, core, context, address);
+        let at_once = if self.random.below(2) == 0 { self.memory.fetch_at_once(self.now, core, address) } else { None };
+        let answer = match at_once {
+            Some((at, version)) => FetchAnswer::Ready { at, version },
+            None => self.memory.fetch(self.now, core, context, address),
+        };
         self.harts[hart].fetches = (answer == FetchAnswer::Pending).then_some(place);
         if let FetchAnswer::Ready { .. } = answer {
             self.accesses += 1;

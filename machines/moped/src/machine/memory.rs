@@ -58,7 +58,28 @@ pub(super) struct ChipMemory {
 #[derive(Clone, Debug, Default)]
 struct Outside {
     events: Vec<VecDeque<LineEvent>>,
+    /// How many there are.
+    count: usize,
     lines: Vec<u64>,
+}
+
+impl Outside {
+    #[inline]
+    const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        let first = |events: &VecDeque<LineEvent>| match events.front() {
+            Some(LineEvent::Data { at, .. } | LineEvent::Owned { at, .. } | LineEvent::Written { at, .. }) => Some(*at),
+            _ => None,
+        };
+        self.events.iter().filter_map(first).min()
+    }
 }
 
 /// The caches as the devices see them.
@@ -75,6 +96,7 @@ impl LinePort for Lines<'_> {
         }
         let (at, data) = (cycle + 1, [0; LINE_BYTES]);
         self.outside.lines.push(line);
+        self.outside.count += 1;
         self.outside.events[node].push_back(match kind {
             LineRequestKind::Copy | LineRequestKind::Read => LineEvent::Data { tag, at, data },
             LineRequestKind::Own => LineEvent::Owned { tag, at, data: Some(data) },
@@ -90,6 +112,7 @@ impl LinePort for Lines<'_> {
 
     fn line_events(&mut self, node: usize, events: &mut Vec<LineEvent>) {
         self.caches.line_events(node, events);
+        self.outside.count -= self.outside.events[node].len();
         events.extend(self.outside.events[node].drain(..));
     }
 }
@@ -101,7 +124,7 @@ impl ChipMemory {
         let ports = Ports { range: moped.range(), moped: Some(Box::new(moped)), accesses: vec![0; config.nodes] };
         Ok(Self {
             caches: CoherentMemory::new(config, memory, ports)?,
-            outside: Outside { events: vec![VecDeque::new(); config.nodes], lines: Vec::new() },
+            outside: Outside { events: vec![VecDeque::new(); config.nodes], ..Outside::default() },
             pending: vec![false; config.nodes],
             next_interrupt: 0,
             messages: Messages::default(),
@@ -137,11 +160,22 @@ impl ChipMemory {
 
     /// Whether nothing is under way in caches and devices; page faults wait for the kernel.
     pub(super) fn is_idle(&self) -> bool {
-        self.caches.is_idle() && self.moped().is_idle() && self.moped().next_event().is_none() && self.outside_idle()
+        self.caches.is_idle()
+            && self.moped().is_idle()
+            && self.moped().next_event().is_none()
+            && self.outside.is_empty()
     }
 
-    fn outside_idle(&self) -> bool {
-        self.outside.events.iter().all(VecDeque::is_empty)
+    /// Runs everything up to and including `cycle`, the caches before the devices in each cycle.
+    fn advance_devices(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+        loop {
+            let at = self.next_event().map_or(cycle, |next| next.min(cycle));
+            self.caches.advance(at, completed);
+            self.run_devices(at);
+            if at == cycle {
+                return;
+            }
+        }
     }
 
     /// The memory with the latest bytes, the devices, and the record of messages.
@@ -162,7 +196,7 @@ impl ChipMemory {
     /// Lets the devices act in a cycle.
     fn run_devices(&mut self, cycle: u64) {
         let due = self.moped().next_event().is_some_and(|next| next <= cycle);
-        if !due && !self.caches.has_line_events() && self.outside_idle() {
+        if !due && !self.caches.has_line_events() && self.outside.is_empty() {
             return;
         }
         let Some(mut moped) = self.caches.device_mut().moped.take() else { return };
@@ -180,6 +214,21 @@ impl MemorySystem for ChipMemory {
     }
 
     #[inline]
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        self.caches.fetch_at_once(cycle, core, address)
+    }
+
+    #[inline]
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        self.caches.load_at_once(cycle, core, context, address, width)
+    }
+
+    #[inline]
+    fn store_at_once(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
+        self.caches.store_at_once(cycle, core, address, width, value)
+    }
+
+    #[inline]
     fn code(&self, core: usize, address: u64) -> Option<u16> {
         self.caches.code(core, address)
     }
@@ -189,23 +238,21 @@ impl MemorySystem for ChipMemory {
         self.caches.request(cycle, request)
     }
 
+    #[inline]
     fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
-        loop {
-            let at = self.next_event().map_or(cycle, |next| next.min(cycle));
-            self.caches.advance(at, completed);
-            self.run_devices(at);
-            if at == cycle {
-                return;
-            }
+        if self.next_event().is_none_or(|next| next > cycle)
+            && !self.caches.has_line_events()
+            && self.outside.is_empty()
+        {
+            self.caches.advance(cycle, completed);
+            return;
         }
+        self.advance_devices(cycle, completed);
     }
 
+    #[inline]
     fn next_event(&self) -> Option<u64> {
-        let outside = self.outside.events.iter().filter_map(|events| match events.front() {
-            Some(LineEvent::Data { at, .. } | LineEvent::Owned { at, .. } | LineEvent::Written { at, .. }) => Some(*at),
-            _ => None,
-        });
-        outside.chain(self.caches.next_event()).chain(self.moped().next_event()).min()
+        [self.outside.next_event(), self.caches.next_event(), self.moped().next_event()].into_iter().flatten().min()
     }
 
     #[inline]

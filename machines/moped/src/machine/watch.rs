@@ -6,6 +6,7 @@
 //! device takes or completes descriptors, and while the shared segment of a program changes.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use mb_processor::functional::HartState;
 use mb_processor::linux::Files;
@@ -19,7 +20,7 @@ const SAMPLES: u64 = 4;
 const PAGE: u64 = sv39::PAGE_BYTES;
 const PAGE_LENGTH: usize = 4096;
 /// Entries of the root table for the shared segment (`SHARED_BASE` and `SHARED_GIB` of guest/kernel/kernel.h).
-const SHARED_ENTRIES: std::ops::Range<u64> = 0x31_0000_0000 >> 30..(0x31_0000_0000 >> 30) + 8;
+const SHARED_ENTRIES: Range<u64> = 0x31_0000_0000 >> 30..(0x31_0000_0000 >> 30) + 8;
 const ENTRIES: u64 = 512;
 /// Words of the stack in which a return address into a call of MPI is looked for.
 const STACK_WORDS: u64 = 2048;
@@ -113,23 +114,22 @@ fn sample<F: Files>(machine: &mut Machine<F>) -> Sample {
     }
 }
 
-/// The table or page that an entry of a page table points to.
-fn target<F: Files>(machine: &Machine<F>, entry: u64) -> Option<u64> {
-    let entry = machine.word(entry).filter(|entry| entry & 1 == 1)?;
-    Some((entry >> 10 & ((1 << 44) - 1)) * PAGE)
+/// The tables or pages that these entries of a page table point to.
+fn targets<F: Files>(machine: &Machine<F>, table: u64, entries: Range<u64>) -> Vec<u64> {
+    let length = (entries.end - entries.start) * 8;
+    let bytes = machine.bytes(table + entries.start * 8, length as usize).unwrap_or_default();
+    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    words.filter(|entry| entry & 1 == 1).map(|entry| (entry >> 10 & ((1 << 44) - 1)) * PAGE).collect()
 }
 
 /// A hash of the shared segments of the programs that hold a hart.
 fn shared<F: Files>(machine: &Machine<F>) -> u64 {
-    let mut pages = BTreeSet::new();
-    for hart in 0..machine.harts() {
-        let Some(root) = machine.state(hart).supervisor.root() else { continue };
-        for middle in SHARED_ENTRIES.filter_map(|entry| target(machine, root * PAGE + entry * 8)) {
-            for table in (0..ENTRIES).filter_map(|index| target(machine, middle + index * 8)) {
-                pages.extend((0..ENTRIES).filter_map(|index| target(machine, table + index * 8)));
-            }
-        }
-    }
+    let roots: BTreeSet<_> = (0..machine.harts()).filter_map(|hart| machine.state(hart).supervisor.root()).collect();
+    let below = |tables: BTreeSet<u64>, entries: Range<u64>| -> BTreeSet<u64> {
+        tables.into_iter().flat_map(|table| targets(machine, table, entries.clone())).collect()
+    };
+    let middles = below(roots.into_iter().map(|root| root * PAGE).collect(), SHARED_ENTRIES);
+    let pages = below(below(middles, 0..ENTRIES), 0..ENTRIES);
     // FNV-1a over words (Fowler, Noll, Vo).
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for page in pages {

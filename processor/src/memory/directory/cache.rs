@@ -64,6 +64,12 @@ impl Cache {
         self.used.1 <= self.ports
     }
 
+    /// Whether a port is free in this cycle.
+    #[inline]
+    pub(super) const fn has_port(&self, cycle: u64) -> bool {
+        self.used.0 != cycle || self.used.1 < self.ports
+    }
+
     #[inline]
     fn set(&self, line: u64) -> usize {
         (line & self.set_mask) as usize * self.associativity

@@ -182,20 +182,19 @@ impl<D: Device> CoherentMemory<D> {
     /// The first request of the device that waits for a copy gets it.
     fn deliver(&mut self, node: usize, mshr: usize, data: [u8; 64]) {
         let at = self.now;
-        let node = &mut self.nodes[node];
-        let waiters = &mut node.mshrs[mshr].waiters;
+        let caches = &mut self.nodes[node];
+        let waiters = &mut caches.mshrs[mshr].waiters;
         let place = waiters.iter().position(|waiter| waiter.is_device()).expect("a request of the device");
         if let Waiter::Device(number) = waiters.remove(place) {
-            let tag = node.works.remove(number).request.tag;
-            node.events.push(LineEvent::Data { tag, at, data });
+            let tag = caches.works.remove(number).request.tag;
+            self.tell(node, LineEvent::Data { tag, at, data });
         }
     }
 
     pub(super) fn revoke(&mut self, node: usize, line: u64) {
         let at = self.now;
-        let node = &mut self.nodes[node];
-        node.statistics.revoked += 1;
-        node.events.push(LineEvent::Revoked { line: line * 64, at });
+        self.nodes[node].statistics.revoked += 1;
+        self.tell(node, LineEvent::Revoked { line: line * 64, at });
     }
 
     /// Sends a message to the home of a line in an MSHR.
@@ -302,7 +301,7 @@ impl<D: Device> CoherentMemory<D> {
             }
             _ => return,
         };
-        self.nodes[node].events.push(event);
+        self.tell(node, event);
     }
 
     /// Puts a line into a cache of the node; victims move down.

@@ -51,7 +51,9 @@ impl<D: Device> LinePort for CoherentMemory<D> {
     }
 
     fn line_events(&mut self, node: usize, events: &mut Vec<LineEvent>) {
-        events.append(&mut self.nodes[node].events);
+        let own = &mut self.nodes[node].events;
+        self.line_events -= own.len();
+        events.append(own);
     }
 }
 
@@ -81,9 +83,15 @@ impl<D: Device> CoherentMemory<D> {
         Ok(())
     }
 
+    /// The device of a node takes an event with its next [`LinePort::line_events`].
+    pub(super) fn tell(&mut self, node: usize, event: LineEvent) {
+        self.line_events += 1;
+        self.nodes[node].events.push(event);
+    }
+
     pub(super) fn message_arrives(&mut self, number: u32) {
         let DeviceMessage { from, to, tag } = self.device_messages.remove(number);
         let event = LineEvent::Message { from: from.into(), tag, at: self.now };
-        self.nodes[usize::from(to)].events.push(event);
+        self.tell(to.into(), event);
     }
 }

@@ -7,9 +7,10 @@ use crate::memory::system::Device;
 
 impl<D: Device> CoherentMemory<D> {
     /// Whether events of a device's port have not been taken.
+    #[inline]
     #[must_use]
     pub fn has_line_events(&self) -> bool {
-        self.nodes.iter().any(|node| !node.events.is_empty())
+        self.line_events != 0
     }
 
     /// Whether `length` bytes from `address` on are memory.

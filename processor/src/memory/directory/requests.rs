@@ -27,6 +27,18 @@ pub(super) fn read(block: &Block, line: u64, address: u64, width: u8) -> u64 {
     value
 }
 
+/// The `width` bytes from `offset` on, which are in the line.
+#[inline]
+fn within_line(block: &Block, offset: usize, width: u8) -> u64 {
+    let line = &block.bytes;
+    if let Some(bytes) = line[offset..].first_chunk::<8>() {
+        return u64::from_le_bytes(*bytes) & mask(width);
+    }
+    let mut bytes = [0; 8];
+    bytes[..width.into()].copy_from_slice(&line[offset..offset + usize::from(width)]);
+    u64::from_le_bytes(bytes)
+}
+
 impl<D: Device> CoherentMemory<D> {
     #[inline]
     pub(super) fn load(&mut self, cycle: u64, request: &Request, reserves: bool) -> Answer {
@@ -50,14 +62,7 @@ impl<D: Device> CoherentMemory<D> {
             && self.hits.read[way.state as usize]
         {
             let slot = way.slot as usize;
-            let line = &node.data.blocks[slot].bytes;
-            let value = if let Some(bytes) = line[offset..].first_chunk::<8>() {
-                u64::from_le_bytes(*bytes) & mask(width)
-            } else {
-                let mut bytes = [0; 8];
-                bytes[..width.into()].copy_from_slice(&line[offset..offset + usize::from(width)]);
-                u64::from_le_bytes(bytes)
-            };
+            let value = within_line(&node.data.blocks[slot], offset, width);
             node.statistics.data_hits += 1;
             if reserves {
                 self.reserve(core, context, address / 64);
@@ -65,6 +70,44 @@ impl<D: Device> CoherentMemory<D> {
             return Answer::Ready { at, value: value & !covered | bytes };
         }
         self.load_miss(cycle, request, reserves)
+    }
+
+    /// A load that hits a single line of the cache: its cycle and value. `None`: nothing has happened.
+    #[inline]
+    pub(super) fn load_hit(
+        &mut self,
+        cycle: u64,
+        core: usize,
+        context: u8,
+        address: u64,
+        width: u8,
+    ) -> Option<(u64, u64)> {
+        let offset = (address % 64) as usize;
+        if !self.home.contains(address, width.into()) || offset + usize::from(width) > 64 {
+            return None;
+        }
+        let node = &mut self.nodes[core];
+        if !node.data.has_port(cycle) {
+            return None;
+        }
+        let way = node.data.find(address / 64)?;
+        if !self.hits.read[way.state as usize] {
+            return None;
+        }
+        let slot = way.slot as usize;
+        node.data.take_port(cycle);
+        let mut value = within_line(&node.data.blocks[slot], offset, width);
+        let stores = &node.stores;
+        if !stores.entries.is_empty() {
+            let (covered, bytes) = stores.forward(context, address, width, stores.end());
+            if covered == mask(width) {
+                node.statistics.forwarded += 1;
+                return Some((cycle + self.config.data.hit, bytes));
+            }
+            value = value & !covered | bytes;
+        }
+        node.statistics.data_hits += 1;
+        Some((cycle + self.config.data.hit, value))
     }
 
     pub(super) fn reserve(&mut self, core: usize, context: u8, line: u64) {
@@ -210,7 +253,7 @@ impl<D: Device> CoherentMemory<D> {
             Waiter::Device(number) => {
                 entry.place = Place::L2;
                 let tag = self.nodes[core].works.remove(number).request.tag;
-                self.nodes[core].events.push(LineEvent::Data { tag, at, data: block.bytes });
+                self.tell(core, LineEvent::Data { tag, at, data: block.bytes });
             }
         }
     }

@@ -69,6 +69,30 @@ impl<D: Device> CoherentMemory<D> {
         if kind == EntryKind::Store { Answer::Ready { at, value: 0 } } else { Answer::Pending }
     }
 
+    /// A store of the only context of a node that is performed at once. False: nothing has happened.
+    #[inline]
+    pub(super) fn store_hit(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
+        if self.config.contexts != 1
+            || !self.home.contains(address, width.into())
+            || address % 64 + u64::from(width) > 64
+        {
+            return false;
+        }
+        let node = &mut self.nodes[core];
+        if !node.stores.entries.is_empty() || !node.data.has_port(cycle) {
+            return false;
+        }
+        let Some(way) = node.data.find(address / 64) else { return false };
+        let Some(next) = self.hits.write[way.state as usize] else { return false };
+        way.state = next;
+        let slot = way.slot as usize;
+        node.data.take_port(cycle);
+        node.statistics.data_hits += 1;
+        let kind = EntryKind::Store;
+        self.write_slot(core, slot, &Entry { address, value, ready: cycle, tag: 0, context: 0, width, kind });
+        true
+    }
+
     /// Performs an access that is within a line of the data cache. The value is that of an atomic, or
     /// the result of a store-conditional.
     #[inline]
