@@ -32,7 +32,7 @@ pub use self::parameters::{MachineError, MachineParameters, Mode};
 pub use self::results::{COUNTS, Count, Region, Snapshot};
 use self::symbols::Symbols;
 use self::timed::{Diagram, Parts, Settled, Timed};
-pub use self::timing::{CoreKind, SETTABLE, TimingParameters, pentium4, two_wide};
+pub use self::timing::{CoreKind, SETTABLE, TimingParameters, pentium4, scalar, two_wide};
 pub use self::watch::Waiting;
 use self::watch::Watch;
 use crate::contract::{CONTROL, PORTS};

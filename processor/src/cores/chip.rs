@@ -60,6 +60,8 @@
 //! later loads. A load may be performed before an older load of another address. If it is performed
 //! before an older load of the same address, it is repeated.
 //!
+//! Cores that have one instruction at a time have none of these stages: [`IssueOrder::Blocking`].
+//!
 //! Harts may have supervisor mode: [`Chip::with_supervisor`]. Then addresses are translated when they
 //! are fetched from and when they are computed, and traps are precise; see [`TranslationConfig`].
 //!
@@ -70,6 +72,7 @@
 
 mod access;
 mod across;
+mod blocking;
 mod code;
 mod commit;
 mod config;
@@ -95,7 +98,7 @@ use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
 
 pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 pub use kanata::{ChipKanata, hart_and_pc};
-pub use presets::{cmp, cmp2, in_order, smt};
+pub use presets::{blocking, cmp, cmp2, in_order, smt};
 pub use statistics::{Cause, HartStatistics};
 pub use translation::TranslationConfig;
 
@@ -427,11 +430,15 @@ impl Chip {
             (1, IssueOrder::InOrder) if is_narrow => {
                 self.run::<Fixed<M, H, O, true, true, true>>(until, memory, host, observer)
             }
-            (1, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer),
+            (1, IssueOrder::InOrder | IssueOrder::Blocking { .. }) => {
+                self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer)
+            }
             (_, IssueOrder::OutOfOrder) => {
                 self.run::<Fixed<M, H, O, false, false, false>>(until, memory, host, observer)
             }
-            (_, IssueOrder::InOrder) => self.run::<Fixed<M, H, O, false, true, false>>(until, memory, host, observer),
+            (_, IssueOrder::InOrder | IssueOrder::Blocking { .. }) => {
+                self.run::<Fixed<M, H, O, false, true, false>>(until, memory, host, observer)
+            }
         }
     }
 
@@ -453,7 +460,9 @@ impl Chip {
         assert_eq!(self.config.contexts, 1, "contexts of a core");
         match self.config.order {
             IssueOrder::OutOfOrder => self.run::<Fixed<M, H, O, true, false, false>>(until, memory, host, observer),
-            IssueOrder::InOrder => self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer),
+            IssueOrder::InOrder | IssueOrder::Blocking { .. } => {
+                self.run::<Fixed<M, H, O, true, true, false>>(until, memory, host, observer)
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod announced;
 mod assembler;
+mod blocking;
 mod caches;
 mod devices;
 mod diagram;

@@ -10,7 +10,7 @@ mod front_end;
 
 use std::collections::BTreeMap;
 
-use mb_processor::chip::{ChipConfig, IssueOrder};
+use mb_processor::chip::{ChipConfig, IssueOrder, Latencies};
 use mb_processor::rv64::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding, extend};
 use mb_processor::{BranchKind, InstructionClass, Memory};
 
@@ -88,6 +88,27 @@ impl Instruction {
 
     fn is_return(&self) -> bool {
         self.operation.instruction().branch == BranchKind::Return
+    }
+}
+
+/// Cycles from the issue of an instruction to its end, if it does not access memory or execute alone.
+pub(crate) fn latency_of(latencies: &Latencies, operation: &Operation) -> u64 {
+    let evaluate = |operand| operation.evaluate(0, [operand; 3], Rounding::NearestEven);
+    match (evaluate(0), operation.instruction().class) {
+        (Effect::Branch { .. }, _) => latencies.branch,
+        (Effect::Store { .. }, _) => latencies.store,
+        // The product of words has 32 bits, that of double words more.
+        (_, InstructionClass::Multiply) if evaluate(1 << 20) == Effect::Value(0) => latencies.multiply_word,
+        (_, InstructionClass::Multiply) => latencies.multiply,
+        (_, InstructionClass::Divide) => latencies.divide,
+        (_, InstructionClass::FloatMove) => latencies.float.simple,
+        (_, InstructionClass::FloatConvert) => latencies.float.convert,
+        (_, InstructionClass::FloatAdd) => latencies.float.add,
+        (_, InstructionClass::FloatMultiply) => latencies.float.multiply,
+        (_, InstructionClass::FloatFused) => latencies.float.fused,
+        (_, InstructionClass::FloatDivide) => latencies.float.divide,
+        (_, InstructionClass::FloatSquareRoot) => latencies.float.square_root,
+        _ => latencies.integer,
     }
 }
 
@@ -481,24 +502,7 @@ impl Naive {
         let rounding = hart.float_status.rounding;
         let instruction = &mut hart.list[place];
         instruction.issued = Some(now);
-        let class = instruction.operation.instruction().class;
-        // The product of words has 32 bits, that of double words more.
-        let is_word = instruction.operation.evaluate(0, [1 << 20; 3], rounding) == Effect::Value(0);
-        let latency = match (instruction.what, class) {
-            (What::Branch, _) => latencies.branch,
-            (What::Store, _) => latencies.store,
-            (_, InstructionClass::Multiply) if is_word => latencies.multiply_word,
-            (_, InstructionClass::Multiply) => latencies.multiply,
-            (_, InstructionClass::Divide) => latencies.divide,
-            (_, InstructionClass::FloatMove) => latencies.float.simple,
-            (_, InstructionClass::FloatConvert) => latencies.float.convert,
-            (_, InstructionClass::FloatAdd) => latencies.float.add,
-            (_, InstructionClass::FloatMultiply) => latencies.float.multiply,
-            (_, InstructionClass::FloatFused) => latencies.float.fused,
-            (_, InstructionClass::FloatDivide) => latencies.float.divide,
-            (_, InstructionClass::FloatSquareRoot) => latencies.float.square_root,
-            _ => latencies.integer,
-        };
+        let latency = latency_of(&latencies, &instruction.operation);
         match instruction.operation.evaluate(instruction.pc, operands, rounding) {
             Effect::Value(value) => instruction.value = value,
             Effect::Float { value, flags } => (instruction.value, instruction.flags) = (value, flags),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The committed guest programs: the results are those of functional execution.
 
-use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, Stop, blocking, cmp, cmp2, in_order, smt};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
@@ -71,7 +71,7 @@ fn a_guest_program_has_the_results_of_functional_execution() {
         include_bytes!("../../../guest/elf/stream.rv64.elf"),
         include_bytes!("../../../guest/elf/bench.rv64.elf"),
     ] {
-        for config in [smt(8), cmp(2), cmp2(1), in_order(cmp(1)), in_order(smt(1))] {
+        for config in [smt(8), cmp(2), cmp2(1), in_order(cmp(1)), in_order(smt(1)), blocking(cmp(1), 64)] {
             check(elf, &config, 1, 1);
             check(elf, &config, 7, 3);
         }

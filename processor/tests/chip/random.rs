@@ -3,7 +3,7 @@
 //! that skip no cycle.
 
 use mb_core::random::Random;
-use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Passage, Stop, smt};
+use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Passage, Stop, blocking, smt};
 use mb_processor::predictor::Direction;
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
@@ -99,7 +99,10 @@ fn a_random_program_has_the_results_of_functional_execution() {
         while let Step::Retired(_) = hart.step(&mut expected, &mut NoCalls).unwrap() {
             count += 1;
         }
-        let config = config(&mut random, 1, 1);
+        let mut config = config(&mut random, 1, 1);
+        if seed % 4 == 0 {
+            config = blocking(config, 1 << random.below(11));
+        }
         let (latency, fetch) = (latency(&mut random), latency(&mut random));
         let mut memory = FixedLatency::new(file.memory(0), NoDevice, 1, 1, latency, fetch);
         let mut chip = Chip::new(&config, file.entry()).unwrap();
@@ -144,6 +147,15 @@ fn narrow_case(seed: u64) -> (ChipConfig, Vec<u8>, u64) {
     (config, bytes, latency(&mut random))
 }
 
+/// As [`case`], on blocking cores.
+pub(crate) fn blocking_case(seed: u64) -> (ChipConfig, Vec<u8>, u64) {
+    let mut random = Random::of(seed, &[5]);
+    let bytes = program(&mut random, Content { shared: true, counter: true }, TEXT, DATA);
+    let cores = random.pick(&[1, 2, 5]);
+    let slack = random.pick(&[1, 2, 7, 64, 1024]);
+    (blocking(config(&mut random, 1, cores), slack), bytes, latency(&mut random))
+}
+
 /// 10,000 programs on all kinds of chips, and 1,000 on narrow cores in order; with their seeds.
 fn cases() -> impl Iterator<Item = (u64, (ChipConfig, Vec<u8>, u64))> {
     (0..10_000).map(|seed| (seed, case(seed))).chain((0..1_000).map(|seed| (seed, narrow_case(seed))))
@@ -157,7 +169,8 @@ pub(crate) fn memory(bytes: &[u8]) -> Memory {
 
 #[test]
 fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
-    for (seed, (config, bytes, latency)) in cases() {
+    let blocking = (0..1_000).map(|seed| (seed, blocking_case(seed)));
+    for (seed, (config, bytes, latency)) in cases().chain(blocking) {
         let mut runs = Vec::new();
         for mode in 0..3 {
             let fetch = [1, 3, 30][(seed % 3) as usize];

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use mb_core::random::Random;
 use mb_processor::Syscall;
 use mb_processor::SyscallResult;
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, cmp, in_order, smt};
+use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, blocking, cmp, in_order, smt};
 use mb_processor::directory::protocol::{CacheAction, CacheEvent, CacheState, Design, Protocol, Transition};
 use mb_processor::directory::{CacheConfig, CoherentMemory, DirectoryConfig};
 use mb_processor::system::{MemorySystem, NoDevice};
@@ -58,9 +58,11 @@ fn protocol(config: &DirectoryConfig, fault: Fault) -> Protocol {
 /// A chip for harts, and caches for it: those of the preset with a smaller L2, which is faster to set
 /// up, or tiny ones, with and without migratory reads.
 fn configuration(harts: usize, seed: u64) -> (ChipConfig, DirectoryConfig) {
-    let chip = match seed % 4 {
+    let chip = match seed % 6 {
         0 => smt(harts),
         1 => in_order(cmp(harts)),
+        2 => blocking(cmp(harts), 64),
+        3 => blocking(cmp(harts), 1),
         _ => cmp(harts),
     };
     let table = DirectoryConfig::gu2011(16, 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on the cores of a chip: results of functional execution, and code that changes.
 
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, blocking, cmp, cmp2, in_order, smt};
 use mb_processor::directory::protocol::Protocol;
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
-use super::assembler::{FENCE_I, NOP, TEXT, addi, address, exit, jal, jalr, ld, lui, memory, store};
+use super::assembler::{DATA, FENCE_I, NOP, TEXT, addi, address, bne, exit, jal, jalr, ld, lui, memory, store};
 use super::tester::tiny;
 
 /// What the program writes, from the performed values of memory.
@@ -67,6 +67,8 @@ fn a_guest_program_has_the_results_of_functional_execution() {
             (cmp2(1), DirectoryConfig::gu2011(16, 1)),
             (cmp2(1), DirectoryConfig { nodes: 1, contexts: 1, ..tiny() }),
             (in_order(smt(1)), DirectoryConfig { nodes: 3, contexts: 1, ..tiny() }),
+            (blocking(cmp(1), 64), DirectoryConfig::gu2011(4, 1)),
+            (blocking(cmp(1), 1), DirectoryConfig { nodes: 1, contexts: 1, ..tiny() }),
         ] {
             let mut memory = CoherentMemory::new(&caches, program.memory(0), NoDevice).unwrap();
             let mut chip = Chip::new(&config, program.entry()).unwrap();
@@ -99,6 +101,22 @@ fn finish(config: &ChipConfig, caches: &DirectoryConfig, words: &[u32]) -> Chip 
     }
 }
 
+/// A loop of four loads that hit, an addition and a branch that is taken: a cycle each, and behind the branch its
+/// latency of 2 and the redirection of 1.
+#[test]
+fn a_blocking_core_loads_in_every_cycle_what_is_in_the_cache() {
+    let cycles = |slack, turns| {
+        let mut words = address(8, DATA);
+        words.extend([addi(5, 0, turns), ld(20, 8, 0), ld(21, 8, 8), ld(22, 8, 16), ld(23, 8, 24), addi(5, 5, -1)]);
+        words.push(bne(5, 0, -20));
+        words.extend(exit());
+        finish(&blocking(cmp(1), slack), &DirectoryConfig::gu2011(1, 1), &words).now()
+    };
+    for slack in [1, 2, 64, 1024] {
+        assert_eq!(cycles(slack, 30) - cycles(slack, 10), 20 * (5 + 2 + 1), "slack {slack}");
+    }
+}
+
 #[test]
 fn changed_code_is_executed_after_fence_i() {
     // A function that returns 1 in a0; its first instruction becomes `addi a0, zero, 2`.
@@ -112,7 +130,7 @@ fn changed_code_is_executed_after_fence_i() {
     words.extend([NOP; 64]);
     words.push(call(&words));
     words.extend(exit());
-    for config in [smt(1), in_order(cmp(1))] {
+    for config in [smt(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
         for caches in [DirectoryConfig::gu2011(1, 1), DirectoryConfig { nodes: 1, contexts: 1, ..tiny() }] {
             assert_eq!(finish(&config, &caches, &words).register(0, 10), 2);
         }
@@ -125,7 +143,7 @@ fn code_and_data_in_one_line_make_progress() {
     let mut words = address(8, TEXT);
     words.extend([ld(20, 8, 0), ld(21, 8, 8), ld(20, 8, 0), ld(21, 8, 8), store(3, 20, 8, 120), ld(22, 8, 120)]);
     words.extend(exit());
-    for config in [smt(2), cmp2(2), in_order(cmp(4))] {
+    for config in [smt(2), cmp2(2), in_order(cmp(4)), blocking(cmp(4), 64)] {
         let (nodes, contexts) = (config.cores, config.contexts);
         for caches in [DirectoryConfig::gu2011(nodes, contexts), DirectoryConfig { nodes, contexts, ..tiny() }] {
             let chip = finish(&config, &caches, &words);

@@ -3,7 +3,7 @@
 
 use mb_core::random::Random;
 use mb_processor::FixedLatency;
-use mb_processor::chip::{self, Chip, ChipConfig, TranslationConfig, cmp, in_order};
+use mb_processor::chip::{self, Chip, ChipConfig, TranslationConfig, blocking, cmp, in_order};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::functional::HartState;
 use mb_processor::rv64::supervisor::number as csr;
@@ -88,7 +88,7 @@ fn random_accesses_around_a_boundary_are_those_of_harts_without_time() {
     for round in 0..150 {
         let machine = program(&random_code(&mut random));
         let expected = machine.clone().without_time();
-        for config in [cmp(1), in_order(cmp(1))] {
+        for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
             for (entries, latency) in [(1, 3), (64, 1), (64, 17), (2, 0)] {
                 let (state, now) = on_chip(&machine, &config, entries, latency, false);
                 assert_eq!(state.registers, expected.registers, "round {round} {entries} {latency}");
@@ -108,7 +108,7 @@ fn an_interrupt_does_not_divide_an_access_across_pages() {
     for round in 0..12 {
         let code = random_code(&mut random);
         let handler_alone = program(&[ECALL]).without_time().retired;
-        for config in [cmp(1), in_order(cmp(1))] {
+        for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
             for time in (20..400).step_by(7) {
                 let mut machine = program(&code);
                 machine.states[0].supervisor.write(csr::SIE, 1 << 5);
@@ -173,7 +173,7 @@ fn a_trap_of_an_access_across_pages_comes_before_any_effect_and_names_the_page()
         (state.registers[5], state.registers[6], state.registers[7]) = (0x1000, u64::MAX, 0x3000);
         let expected = machine.clone().without_time();
         assert_eq!(trap_of(&expected), (cause, 0, address));
-        for config in [cmp(1), in_order(cmp(1))] {
+        for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
             for latency in [0, 1, 9] {
                 let mut after = machine.clone();
                 // The handler shows the last bytes of the first page.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use mb_processor::FixedLatency;
-use mb_processor::chip::{Chip, TranslationConfig, cmp, in_order};
+use mb_processor::chip::{Chip, TranslationConfig, blocking, cmp, in_order};
 use mb_processor::rv64::supervisor::number as csr;
 use mb_processor::system::{Device, DeviceAnswer, NoDevice};
 
@@ -70,7 +70,7 @@ fn chain(pages: u64, passes: u64, large: bool, one: bool) -> Machine {
 #[test]
 fn a_walk_costs_the_loads_of_its_entries() {
     let big = TranslationConfig { instruction_entries: 64, data_entries: 64 };
-    for config in [cmp(1), in_order(cmp(1))] {
+    for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
         // Long enough that the loads, not fetch, decide about the time.
         for latency in [3, 10, 30] {
             for pages in [2, 7, 20] {
@@ -143,7 +143,7 @@ impl Device for Counter {
 #[test]
 fn an_interrupt_does_not_divide_a_load_from_a_device() {
     const LOADS: u64 = 20;
-    for config in [cmp(1), in_order(cmp(1))] {
+    for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
         for delay in [0, 5] {
             let mut interrupted = 0;
             for time in (0..200).step_by(3) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Small programs in both modes on harts without timing.
 
-use mb_processor::chip::{self, CallHandler, Chip, ChipConfig, TranslationConfig, cmp, in_order};
+use mb_processor::chip::{self, CallHandler, Chip, ChipConfig, TranslationConfig, blocking, cmp, in_order};
 use mb_processor::functional::{Functional, HartState, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
 use mb_processor::rv64::supervisor::{Counters, Privilege, number as csr};
 use mb_processor::system::{MemorySystem, NoDevice};
@@ -115,7 +115,8 @@ impl Machine {
 
     /// Runs until the handler ends it; returns scause, sepc and stval.
     fn trap(self) -> (u64, u64, u64) {
-        let configs = [cmp(self.states.len()), in_order(cmp(self.states.len()))];
+        let harts = self.states.len();
+        let configs = [cmp(harts), in_order(cmp(harts)), blocking(cmp(harts), 1), blocking(cmp(harts), 64)];
         let chips = configs.map(|config| self.time(&config, TranslationConfig::default(), 3).0);
         let (stop, harts, _) = self.run();
         assert!(matches!(stop, Stop::Exited(_)), "{stop:?}");
@@ -183,7 +184,7 @@ fn each_exception_has_its_cause_its_address_and_its_value() {
 #[test]
 fn accesses_of_floating_point_that_is_off_leave_the_load_store_queue() {
     for access in [fld(1, 0, 5), fsd(1, 0, 5)] {
-        for config in [cmp(1), in_order(cmp(1))] {
+        for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
             let mut machine = Machine::new(1);
             // The handler goes on behind the instruction.
             machine.put(HANDLER, &[csrrs(28, csr::SEPC, 0), addi(28, 28, 4), csrrw(0, csr::SEPC, 28), SRET]);

@@ -124,8 +124,9 @@ def protocol(design: str, migratory: bool) -> None:
     "--core",
     default="ooo",
     show_default=True,
-    type=click.Choice(["ooo", "inorder"]),
-    help="Cores with time: out of order as wide as a Pentium 4, or in order and two wide.",
+    type=click.Choice(["ooo", "inorder", "scalar"]),
+    help="Cores with time: out of order as wide as a Pentium 4, in order and two wide, or one instruction at a time, "
+    "which takes the least time to simulate.",
 )
 @click.option(
     "--migratory/--no-migratory",

@@ -18,6 +18,7 @@
 //! sent. So what a hart did in the library since the last `pause`, copy or entry was `Waiting`. The round in which a
 //! message is found is `Matching`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use mb_processor::chip::ChipObserver;
@@ -71,6 +72,37 @@ struct CodeMap {
     copies: Vec<Range<u64>>,
     waits: Vec<u64>,
     symbols: Symbols,
+    /// Where the parts of the code begin, in order, and whether the part is plain; see [`part`](Self::part).
+    parts: Vec<(u64, bool)>,
+}
+
+impl CodeMap {
+    fn new(symbols: &Symbols) -> Self {
+        let (library, copies, waits) = (symbols.library.clone(), symbols.copies(), symbols.waits.clone());
+        let edges = [0, library.start, library.end, KERNEL_HALF];
+        let after = waits.iter().map(|wait| wait + 2);
+        let of_copies = copies.iter().flat_map(|range| [range.start, range.end]);
+        let starts: BTreeSet<_> =
+            edges.into_iter().chain(waits.iter().copied()).chain(after).chain(of_copies).collect();
+        let mut map = Self { library, copies, waits, symbols: symbols.clone(), parts: Vec::new() };
+        map.parts =
+            starts.into_iter().map(|start| (start, !map.waits.contains(&start) && !map.copies_at(start))).collect();
+        map
+    }
+
+    /// The addresses around `pc` that are all inside or all outside of the library, without waits and functions that
+    /// move bytes; none if it is one of these.
+    fn part(&self, pc: u64) -> Range<u64> {
+        let after = self.parts.partition_point(|&(start, _)| start <= pc);
+        match self.parts[after.saturating_sub(1)..] {
+            [(start, true), (end, _), ..] if start <= pc => start..end,
+            _ => 0..0,
+        }
+    }
+
+    fn copies_at(&self, pc: u64) -> bool {
+        self.copies.iter().any(|range| range.contains(&pc))
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -88,6 +120,11 @@ struct HartAccount {
     /// Cycles in the library since the last `pause`, copy or entry, and the instructions committed in them.
     round: u64,
     committed: u64,
+    /// Every instruction in this part of the code adds to the same counts as the one before it: to the round in the
+    /// library, or to `compute`.
+    part: Range<u64>,
+    /// Cycles of [`Activity::Compute`] that are not yet added to those of the process.
+    compute: u64,
     /// Instructions of rounds that were [`Activity::Waiting`].
     waiting: u64,
     /// Instructions since the last wait.
@@ -117,16 +154,10 @@ const KERNEL_HALF: u64 = 0xffff_ffc0_0000_0000;
 impl Account {
     pub(super) fn new(harts: usize, symbols: &[Symbols], processes: &[(u32, u32)]) -> Self {
         let (kernel_waits, kernel_idle) = waits_of_kernel();
-        let programs = symbols.iter().map(|symbols| CodeMap {
-            library: symbols.library.clone(),
-            copies: symbols.copies(),
-            waits: symbols.waits.clone(),
-            symbols: symbols.clone(),
-        });
         Self {
             harts: vec![HartAccount::default(); harts],
             processes: processes.iter().map(|&(program, _)| (program as usize, Cycles::default())).collect(),
-            programs: programs.collect(),
+            programs: symbols.iter().map(CodeMap::new).collect(),
             kernel_waits,
             kernel_idle,
             timeline: None,
@@ -144,6 +175,22 @@ impl Account {
         for hart in 0..self.harts.len() {
             self.spend(hart, pc(hart), cycle, false);
             self.end_round(hart, Activity::Matching);
+            self.take_back(hart, cycle);
+        }
+    }
+
+    /// Takes back the cycles from `cycle` on, which a core that is ahead of the chip has spent already. They are spent
+    /// again by its next instruction, and may then belong to another activity.
+    fn take_back(&mut self, hart: usize, cycle: u64) {
+        let state = &mut self.harts[hart];
+        let mut early = state.last.saturating_sub(cycle);
+        state.last -= early;
+        let process = state.process.map(|(process, _)| &mut self.processes[process].1);
+        let counts = process.into_iter().flatten().chain(&mut state.none);
+        for count in counts {
+            let part = early.min(*count);
+            *count -= part;
+            early -= part;
         }
     }
 
@@ -203,12 +250,43 @@ impl Account {
         }
     }
 
-    /// The cycles up to `cycle` belong to the instruction at `pc`, which commits or is the oldest.
+    /// As [`spend`](Self::spend), for an instruction that commits and is in the part of the code of the one before it.
+    /// False: it may not be.
     #[inline]
+    fn spend_in_part(&mut self, hart: usize, pc: u64, cycle: u64) -> bool {
+        let state = &mut self.harts[hart];
+        if !state.part.contains(&pc) || state.busy + 1 >= STRETCH {
+            return false;
+        }
+        let spent = cycle.saturating_sub(state.last);
+        state.last = state.last.max(cycle);
+        state.busy += 1;
+        state.user += 1;
+        if state.in_library {
+            state.round += spent;
+            state.committed += 1;
+        } else {
+            state.compute += spent;
+        }
+        true
+    }
+
+    /// Ends the part of the code in which a hart was.
+    fn end_part(&mut self, hart: usize) {
+        self.harts[hart].part = 0..0;
+        let compute = std::mem::take(&mut self.harts[hart].compute);
+        if compute > 0 {
+            self.add(hart, Activity::Compute, compute);
+        }
+    }
+
+    /// The cycles up to `cycle` belong to the instruction at `pc`, which commits or is the oldest.
     fn spend(&mut self, hart: usize, pc: u64, cycle: u64, commits: bool) {
+        self.end_part(hart);
         let state = &mut self.harts[hart];
         let spent = cycle.saturating_sub(state.last);
-        state.last = cycle;
+        // A core may be some cycles ahead of the chip.
+        state.last = state.last.max(cycle);
         if commits {
             state.busy += 1;
             if state.busy >= STRETCH {
@@ -241,13 +319,14 @@ impl Account {
             if pauses {
                 state.busy = 0;
             }
-            if spent > 0 && code.copies.iter().any(|range| range.contains(&pc)) {
+            if spent > 0 && code.copies_at(pc) {
                 self.end_round(hart, Activity::Matching);
                 self.add(hart, Activity::Copying, spent);
                 return;
             }
             state.round += spent;
             state.committed += u64::from(commits);
+            state.part = code.part(pc);
             if pauses {
                 self.end_round(hart, Activity::Waiting);
             }
@@ -261,15 +340,17 @@ impl Account {
             state.busy = 0;
         }
         if state.in_library {
-            if spent > 0 && code.copies.iter().any(|range| range.contains(&pc)) {
+            if spent > 0 && code.copies_at(pc) {
                 self.end_round(hart, Activity::Matching);
                 self.add(hart, Activity::Copying, spent);
             } else {
                 state.round += spent;
                 state.committed += u64::from(commits);
+                state.part = code.part(pc);
             }
             return;
         }
+        state.part = code.part(pc);
         if state.round > 0 || state.committed > 0 {
             self.end_round(hart, Activity::Matching);
         }
@@ -318,7 +399,9 @@ impl ChipObserver for Account {
     #[inline]
     fn retired(&mut self, hart: usize, pc: u64, cycle: u64) {
         let from = self.harts[hart].last;
-        self.spend(hart, pc, cycle, true);
+        if !self.spend_in_part(hart, pc, cycle) {
+            self.spend(hart, pc, cycle, true);
+        }
         if self.timeline.is_some() {
             let shown = self.shown(hart, pc);
             if let Some(timeline) = &mut self.timeline {
@@ -328,6 +411,7 @@ impl ChipObserver for Account {
     }
 
     fn address_space(&mut self, hart: usize, asid: u16) {
+        self.end_part(hart);
         self.end_round(hart, Activity::Matching);
         let process = usize::from(asid).checked_sub(1);
         let state = &mut self.harts[hart];

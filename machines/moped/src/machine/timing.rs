@@ -2,7 +2,7 @@
 //! What the chip with time is built from, with a source for every value.
 
 use mb_processor::FloatLatencies;
-use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies, TranslationConfig};
+use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies, TranslationConfig, blocking};
 use mb_processor::directory::{DirectoryConfig, protocol};
 use mb_processor::predictor::{Direction, PredictorConfig};
 
@@ -15,11 +15,13 @@ pub enum CoreKind {
     OutOfOrder,
     /// In order, two instructions wide, with a short pipeline; see [`two_wide`].
     InOrder,
+    /// In order, one instruction at a time; see [`scalar`].
+    Scalar,
 }
 
 impl CoreKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::OutOfOrder, Self::InOrder];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::OutOfOrder, Self::InOrder, Self::Scalar];
 
     /// Its name.
     #[must_use]
@@ -27,6 +29,7 @@ impl CoreKind {
         match self {
             Self::OutOfOrder => "ooo",
             Self::InOrder => "inorder",
+            Self::Scalar => "scalar",
         }
     }
 }
@@ -50,6 +53,7 @@ impl TimingParameters {
         let core = match kind {
             CoreKind::OutOfOrder => pentium4(cores),
             CoreKind::InOrder => two_wide(cores),
+            CoreKind::Scalar => scalar(cores),
         };
         let design = match moped.map(|moped| moped.design) {
             None | Some(Design::Base) => protocol::Design::Base,
@@ -122,7 +126,7 @@ pub const fn pentium4(cores: usize) -> ChipConfig {
     }
 }
 
-/// Cores that issue two instructions in program order, a quick choice; everything that differs from [`pentium4`] is
+/// Cores that issue two instructions in program order; everything that differs from [`pentium4`] is
 /// assumed.
 #[must_use]
 pub const fn two_wide(cores: usize) -> ChipConfig {
@@ -142,8 +146,16 @@ pub const fn two_wide(cores: usize) -> ChipConfig {
     }
 }
 
+/// Cores with one instruction at a time, in program order ([`IssueOrder::Blocking`]): the quick choice. Everything that
+/// differs from [`pentium4`] is assumed.
+#[must_use]
+pub const fn scalar(cores: usize) -> ChipConfig {
+    blocking(two_wide(cores), 64)
+}
+
 /// Names of the parameters that [`TimingParameters::set`] changes.
-pub const SETTABLE: [&str; 16] = [
+pub const SETTABLE: [&str; 17] = [
+    "core.slack",
     "l1.mshrs",
     "l2.hit",
     "store_buffer",
@@ -163,13 +175,18 @@ pub const SETTABLE: [&str; 16] = [
 ];
 
 impl TimingParameters {
-    /// Changes a parameter of caches, directory, memory or switch, by its name in [`described`](Self::described).
-    /// Whether there is one of this name; its range is checked when the machine is built.
+    /// Changes a parameter of caches, directory, memory or switch, or the slack of scalar cores, by its name in
+    /// [`described`](Self::described). Whether there is one of this name; its range is checked when the machine is
+    /// built.
     #[must_use]
     pub fn set(&mut self, name: &str, value: u64) -> bool {
         let memory = &mut self.memory;
         let size = usize::try_from(value).unwrap_or(usize::MAX);
         match name {
+            "core.slack" => match &mut self.core.order {
+                IssueOrder::Blocking { slack } => *slack = value,
+                IssueOrder::OutOfOrder | IssueOrder::InOrder => return false,
+            },
             "l1.mshrs" => (memory.data.mshrs, memory.instruction.mshrs) = (size, size),
             "l2.hit" => memory.l2.hit = value,
             "store_buffer" => memory.store_buffer = size,
@@ -254,6 +271,9 @@ impl TimingParameters {
         let mut rows: Vec<_> =
             numbers.into_iter().map(|(name, value, source)| (name, value.to_string(), source)).collect();
         rows.push(("core.order", format!("{:?}", core.order), "table 1 names the Pentium 4"));
+        if let IssueOrder::Blocking { slack } = core.order {
+            rows.push(("core.slack", slack.to_string(), "for the speed of the simulation"));
+        }
         rows.push(("design", format!("{:?}", memory.design), "section 4.5"));
         rows
     }
@@ -266,7 +286,7 @@ mod tests {
     #[test]
     fn every_parameter_that_can_be_set_is_described_with_its_value() {
         for name in SETTABLE {
-            let mut timing = TimingParameters::gu2011(CoreKind::OutOfOrder, 4, None);
+            let mut timing = TimingParameters::gu2011(CoreKind::Scalar, 4, None);
             let before = timing.described();
             assert!(timing.set(name, 3), "{name}");
             let after = timing.described();
@@ -276,6 +296,8 @@ mod tests {
                 "{name}: {changed:?}"
             );
         }
-        assert!(!TimingParameters::gu2011(CoreKind::OutOfOrder, 4, None).set("l3.hit", 3));
+        for (kind, name) in [(CoreKind::OutOfOrder, "l3.hit"), (CoreKind::InOrder, "core.slack")] {
+            assert!(!TimingParameters::gu2011(kind, 4, None).set(name, 3), "{name}");
+        }
     }
 }

@@ -33,8 +33,10 @@ fn is_sound(machine: &mut Machine<MemoryFiles>, what: &str) {
 
 #[test]
 fn kernel_and_device_do_the_same_with_time() {
-    for what in ["pages", "unmap", "bad", "move", "leave", "hostile"] {
-        let parameters = timed(4, CoreKind::OutOfOrder, "optcopy", Mode::Timing);
+    let kinds = [CoreKind::OutOfOrder, CoreKind::Scalar];
+    let cases = ["pages", "unmap", "bad", "move", "leave", "hostile"];
+    for (what, kind) in cases.into_iter().flat_map(|what| kinds.map(|kind| (what, kind))) {
+        let parameters = timed(4, kind, "optcopy", Mode::Timing);
         let (end, mut machine) = run(&parameters, &[program(USER, 2, &["p", what], &[])]);
         let End::Exited(status) = end else { panic!("{what}: {end:?}") };
         // The process ends while its message is copied from a page that does not exist so far: it depends on time
@@ -49,14 +51,16 @@ fn kernel_and_device_do_the_same_with_time() {
 #[test]
 fn a_program_of_mpi_verifies_with_time() {
     let Some(file) = compile("imb", &["programs/imb.c", "programs/kernel.c", "programs/mark_chip.c"]) else { return };
-    let runs = DESIGNS.iter().map(|design| (TRANSPORTS[1], *design, Mode::Markers)).chain([
-        (TRANSPORTS[0], "base", Mode::Markers),
-        (TRANSPORTS[0], "base", Mode::Timing),
-        (TRANSPORTS[1], "optcopy", Mode::Timing),
+    let wide = CoreKind::OutOfOrder;
+    let runs = DESIGNS.iter().map(|design| (TRANSPORTS[1], *design, Mode::Markers, wide)).chain([
+        (TRANSPORTS[0], "base", Mode::Markers, wide),
+        (TRANSPORTS[0], "base", Mode::Timing, CoreKind::InOrder),
+        (TRANSPORTS[1], "optcopy", Mode::Timing, CoreKind::InOrder),
+        (TRANSPORTS[0], "base", Mode::Markers, CoreKind::Scalar),
+        (TRANSPORTS[1], "optcache", Mode::Timing, CoreKind::Scalar),
     ]);
-    for (transport, design, mode) in runs {
-        let what = format!("{transport} {design} {mode:?}");
-        let kind = if mode == Mode::Timing { CoreKind::InOrder } else { CoreKind::OutOfOrder };
+    for (transport, design, mode, kind) in runs {
+        let what = format!("{transport} {design} {mode:?} {kind:?}");
         let parameters = MachineParameters { memory: 128 << 20, quantum: 64, ..timed(4, kind, design, mode) };
         let environment = [transport];
         let programs = [program(&file, 4, &["imb", "PP", "16384", "3", "1"], &environment)];
@@ -95,6 +99,7 @@ fn accesses_across_pages_are_those_of_the_emulator() {
         (CoreKind::OutOfOrder, Mode::Functional),
         (CoreKind::OutOfOrder, Mode::Timing),
         (CoreKind::InOrder, Mode::Timing),
+        (CoreKind::Scalar, Mode::Timing),
     ] {
         let parameters = MachineParameters { memory: 64 << 20, ..timed(1, kind, "base", mode) };
         let (end, machine) = run(&parameters, &[program(&file, 1, &["across"], &[])]);

@@ -113,8 +113,6 @@ impl Decoded {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     address: u64,
-    physical: u64,
-    version: u32,
     /// The instructions that end in the block, as bits; they and what follows are by address, in parcels of
     /// two bytes, modulo the length.
     whole: u32,
@@ -124,9 +122,8 @@ pub(super) struct Block {
 }
 
 /// Where a core reads a fetch block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
-    pub(super) core: usize,
     /// Its first byte, as the context sees it.
     pub(super) address: u64,
     /// Its first byte after translation.
@@ -134,15 +131,31 @@ pub(super) struct Place {
     pub(super) version: u32,
 }
 
-impl Block {
-    /// Whether it was decoded from there.
-    #[inline]
-    pub(super) fn is_at(&self, place: &Place) -> bool {
-        (self.address, self.physical, self.version) == (place.address, place.physical, place.version)
-    }
+/// A fetch block that was read there.
+#[derive(Clone, Debug)]
+pub(super) struct Fetched {
+    pub(super) place: Place,
+    pub(super) block: Arc<Block>,
+}
 
+impl Block {
     /// Parcels of the longest fetch block.
     const PARCELS: usize = 32;
+
+    fn decode(config: &ChipConfig, address: u64, parcels: [u16; Self::PARCELS]) -> Self {
+        let decoded = [Decoded::outside(config, address); Self::PARCELS];
+        let mut block = Self { address, whole: 0, parcels, decoded };
+        for offset in (0..config.fetch_block).step_by(2) {
+            let (place, next) = (Self::place(address + offset), Self::place(address + offset + 2));
+            let behind = if offset + 2 < config.fetch_block { parcels[next] } else { 0 };
+            let word = u32::from(parcels[place]) | u32::from(behind) << 16;
+            let decoded = Decoded::new(config, word, address + offset);
+            let ends_inside = offset + u64::from(decoded.bytes) <= config.fetch_block;
+            block.whole |= u32::from(ends_inside) << place;
+            block.decoded[place] = decoded;
+        }
+        block
+    }
 
     /// Where the parcel at an address in the block is.
     #[inline]
@@ -171,7 +184,10 @@ type Crossing = (u64, u32, Decoded);
 /// the simulation only.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
-    blocks: Vec<Option<Arc<Block>>>,
+    /// By physical address.
+    blocks: Vec<Option<Fetched>>,
+    /// By address: cores that execute copies of a program have their blocks in common.
+    common: Vec<Option<Arc<Block>>>,
     crossings: Vec<Option<Crossing>>,
 }
 
@@ -180,34 +196,38 @@ impl Code {
     const CROSSINGS: usize = 1024;
 
     pub(super) fn new() -> Self {
-        Self { blocks: vec![None; Self::BLOCKS], crossings: vec![None; Self::CROSSINGS] }
+        Self {
+            blocks: vec![None; Self::BLOCKS],
+            common: vec![None; Self::BLOCKS],
+            crossings: vec![None; Self::CROSSINGS],
+        }
     }
 
     /// The block at a place, of which the core has a copy of this version.
-    pub(super) fn block<M: MemorySystem>(&mut self, config: &ChipConfig, memory: &M, place: &Place) -> Arc<Block> {
-        let Place { core, address, physical, version } = *place;
-        let slot = &mut self.blocks[(physical / config.fetch_block) as usize % Self::BLOCKS];
-        if let Some(block) = slot
-            && block.is_at(place)
+    pub(super) fn block<M: MemorySystem>(
+        &mut self,
+        config: &ChipConfig,
+        memory: &M,
+        core: usize,
+        place: Place,
+    ) -> Arc<Block> {
+        let slot = (place.physical / config.fetch_block) as usize % Self::BLOCKS;
+        if let Some(fetched) = &self.blocks[slot]
+            && fetched.place == place
         {
-            return Arc::clone(block);
+            return Arc::clone(&fetched.block);
         }
         // Bytes that are not memory are an illegal instruction.
-        let parcel = |offset: u64| {
-            if offset < config.fetch_block { memory.code(core, physical + offset).unwrap_or(0) } else { 0 }
-        };
-        let decoded = [Decoded::outside(config, address); Block::PARCELS];
-        let mut block = Block { address, physical, version, whole: 0, parcels: [0; Block::PARCELS], decoded };
+        let mut parcels = [0; Block::PARCELS];
         for offset in (0..config.fetch_block).step_by(2) {
-            let word = u32::from(parcel(offset)) | u32::from(parcel(offset + 2)) << 16;
-            let decoded = Decoded::new(config, word, address + offset);
-            let place = Block::place(address + offset);
-            let ends_inside = offset + u64::from(decoded.bytes) <= config.fetch_block;
-            block.whole |= u32::from(ends_inside) << place;
-            (block.parcels[place], block.decoded[place]) = (word as u16, decoded);
+            parcels[Block::place(place.address + offset)] = memory.code(core, place.physical + offset).unwrap_or(0);
         }
-        let block = Arc::new(block);
-        *slot = Some(Arc::clone(&block));
+        let common = &mut self.common[(place.address / config.fetch_block) as usize % Self::BLOCKS];
+        let block = match common {
+            Some(block) if block.address == place.address && block.parcels == parcels => Arc::clone(block),
+            _ => Arc::clone(common.insert(Arc::new(Block::decode(config, place.address, parcels)))),
+        };
+        self.blocks[slot] = Some(Fetched { place, block: Arc::clone(&block) });
         block
     }
 

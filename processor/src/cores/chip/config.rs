@@ -24,6 +24,18 @@ pub enum IssueOrder {
     /// As above, but each context issues in program order. Registers are still renamed, and
     /// instructions may end in another order.
     InOrder,
+    /// One instruction at a time, in program order. It is issued when its operands are ready; the next one follows
+    /// in the next cycle if it computes, branches, is a load that hits, or a store that memory takes over. Any other
+    /// instruction blocks the core until it commits. Branches are not predicted: behind one that is taken, the next
+    /// instruction is issued `redirect` cycles after the branch ends. A core has one context; widths are 1, and of the
+    /// other parameters only `fetch_block`, `redirect` and the latencies matter.
+    Blocking {
+        /// Cycles that a core may be ahead of the chip, 1 to 1024; with 1 it is not. In this time it executes without
+        /// regard to other cores, devices and interrupts, whose effects on it come later by as much. The order of
+        /// accesses remains one that the memory model allows. (Bounded slack: Chen, Annavaram and Dubois, `SlackSim`,
+        /// SIGARCH Computer Architecture News 37(2), 2009.)
+        slack: u64,
+    },
 }
 
 /// Cycles from the issue of an instruction to the issue of one that needs its result. Units are
@@ -115,9 +127,18 @@ impl ChipConfig {
     /// Longest latency, and most cycles of a front end.
     pub const MAX_LATENCY: u64 = 63;
 
+    /// Most cycles of a slack.
+    pub const MAX_SLACK: u64 = 1024;
+
     /// Whether each stage takes one instruction in a cycle.
     pub(super) const fn is_narrow(&self) -> bool {
         self.fetch_width == 1 && self.rename_width == 1 && self.issue_width == 1 && self.commit_width == 1
+    }
+
+    /// Whether cores have one instruction at a time.
+    #[inline]
+    pub(super) const fn is_blocking(&self) -> bool {
+        matches!(self.order, IssueOrder::Blocking { .. })
     }
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
@@ -145,6 +166,18 @@ impl ChipConfig {
             if entries == 0 || entries > limit {
                 return refuse(format!("{name} is {entries}; expected 1 to {limit}"));
             }
+        }
+        if self.is_blocking() && (self.contexts != 1 || !self.is_narrow()) {
+            return refuse(format!(
+                "order is Blocking with {} contexts, and widths of fetch, rename, issue and commit of {}, {}, {} and {}; \
+                 expected 1 for all",
+                self.contexts, self.fetch_width, self.rename_width, self.issue_width, self.commit_width
+            ));
+        }
+        if let IssueOrder::Blocking { slack } = self.order
+            && !(1..=Self::MAX_SLACK).contains(&slack)
+        {
+            return refuse(format!("slack is {slack} cycles; expected 1 to {}", Self::MAX_SLACK));
         }
         if !self.fetch_block.is_power_of_two() || !(4..=64).contains(&self.fetch_block) {
             return refuse(format!("fetch_block is {} bytes; expected a power of two, 4 to 64", self.fetch_block));

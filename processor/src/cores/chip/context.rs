@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The state of a context: its instructions in flight, register map and fetch address.
 
-use std::sync::Arc;
-
 use super::across::Across;
-use super::code::{Block, Decoded, Kind};
+use super::code::{Decoded, Fetched, Kind};
 use super::core::Setting;
 use super::returns::ReturnStack;
 use super::statistics::HartStatistics;
@@ -136,7 +134,7 @@ pub(super) struct Fetch {
     /// The address of the block in the fetch buffer.
     pub(super) block: u64,
     /// The blocks that were fetched last, by their addresses; the one in the fetch buffer is at `place`.
-    pub(super) recent: [Option<Arc<Block>>; Fetch::RECENT],
+    pub(super) recent: [Option<Fetched>; Fetch::RECENT],
     pub(super) place: usize,
     /// The first two bytes of the instruction at `pc`, if it crosses the end of a block that has
     /// been fetched.
@@ -165,7 +163,42 @@ impl Fetch {
         if self.pc & !(config.fetch_block - 1) != self.block || self.half.is_some() {
             return None;
         }
-        self.recent[self.place % Self::RECENT].as_ref()?.at(self.pc)
+        self.recent[self.place % Self::RECENT].as_ref()?.block.at(self.pc)
+    }
+}
+
+/// The block in the fetch buffer, taken out of [`Fetch`].
+#[derive(Debug)]
+pub(super) struct Buffer {
+    /// Its address.
+    address: u64,
+    fetched: Fetched,
+}
+
+impl Buffer {
+    /// The instruction at an address, if it is whole in the block.
+    #[inline]
+    pub(super) fn at(&self, config: &ChipConfig, pc: u64) -> Option<&Decoded> {
+        if pc & !(config.fetch_block - 1) == self.address { self.fetched.block.at(pc) } else { None }
+    }
+}
+
+impl Fetch {
+    /// Takes the fetch buffer, unless the next instruction began in another block.
+    #[inline]
+    pub(super) fn take_buffer(&mut self) -> Option<Buffer> {
+        if self.half.is_some() || self.block == Self::NO_BLOCK {
+            return None;
+        }
+        Some(Buffer { address: self.block, fetched: self.recent[self.place % Self::RECENT].take()? })
+    }
+
+    /// Returns what [`take_buffer`](Self::take_buffer) took.
+    #[inline]
+    pub(super) fn put_buffer(&mut self, buffer: Option<Buffer>) {
+        if let Some(buffer) = buffer {
+            self.recent[self.place % Self::RECENT] = Some(buffer.fetched);
+        }
     }
 }
 
@@ -233,6 +266,12 @@ pub(super) struct Context {
     pub(super) supervisor: Option<Supervisor>,
     /// When the context entered supervisor mode.
     pub(super) entered: u64,
+    /// Of a blocking core: instructions that were executed at once, from issue to commit. They have no numbers.
+    pub(super) at_once: u64,
+    /// Of a blocking core: the cycle up to which it has executed instructions.
+    pub(super) ahead: u64,
+    /// Of a blocking core: the next instruction is decoded in the next entry.
+    pub(super) held: bool,
     /// Executes nothing.
     pub(super) halted: bool,
     /// The oldest instruction is a wait or a call that waits.
@@ -273,7 +312,7 @@ impl Context {
             tail: 0,
             map,
             queued: 0,
-            next_issue: if config.order == IssueOrder::InOrder { 0 } else { u64::MAX },
+            next_issue: if config.order == IssueOrder::OutOfOrder { u64::MAX } else { 0 },
             waiting: [0; 3],
             done: 0,
             ends: [u64::MAX; RING],
@@ -311,6 +350,9 @@ impl Context {
             retired_before: 0,
             supervisor: None,
             entered: 0,
+            at_once: 0,
+            ahead: 0,
+            held: false,
             halted: false,
             waits: false,
             statistics: HartStatistics::default(),
@@ -440,6 +482,7 @@ impl Context {
         !(self.halted | self.fetch.stopped | self.fetch.pending)
             && (S::NARROW || self.fetch.translates.is_none())
             && self.tail - self.renamed < config.fetch_queue as u64
+            && (S::NARROW || !S::IN_ORDER || !config.is_blocking() || self.head == self.tail)
     }
 
     /// The passage of an instruction.
@@ -468,7 +511,7 @@ impl Context {
 
     /// Instructions committed, as the program reads it.
     pub(super) const fn retired(&self) -> u64 {
-        self.retired_before + self.head
+        self.retired_before + self.head + self.at_once
     }
 
     /// Counts instructions by their numbers: every instruction that was fetched has been committed or squashed,
@@ -476,9 +519,9 @@ impl Context {
     pub(super) fn count_instructions<S: Setting>(&mut self) {
         let issued = self.renamed - self.queue_length::<S>();
         let statistics = &mut self.statistics;
-        statistics.committed = self.head;
-        statistics.fetched = self.tail + statistics.squashed;
-        statistics.used = issued + statistics.used_squashed;
+        statistics.committed = self.head + self.at_once;
+        statistics.fetched = self.tail + statistics.squashed + self.at_once;
+        statistics.used = issued + statistics.used_squashed + self.at_once;
     }
 
     /// Notes for supervisor mode that an instruction commits: whether it wrote a floating-point

@@ -206,7 +206,7 @@ pub(super) struct Shared {
     /// Rename stopped at its width.
     pub(super) rename_more: bool,
     /// The first cycle that is not yet in the account of issue slots.
-    counted: u64,
+    pub(super) counted: u64,
     /// A hart cannot execute its oldest instruction.
     pub(super) fault: Option<ChipFault>,
     /// Harts that have ended: context and status.
@@ -335,6 +335,9 @@ impl Core {
 
     /// As [`step_inlined`](Self::step_inlined).
     pub(super) fn step<S: Setting>(&mut self, now: u64, environment: &mut Environment<'_, S>) -> u64 {
+        if S::SINGLE && S::IN_ORDER && !S::NARROW && environment.config.is_blocking() {
+            return self.step_blocking(now, environment);
+        }
         self.step_inlined(now, environment)
     }
 
@@ -411,7 +414,7 @@ impl Core {
 
     /// The next cycle in which something can happen without an event of the memory.
     #[inline(never)]
-    fn following<S: Setting>(&self, now: u64, config: &ChipConfig) -> u64 {
+    pub(super) fn following<S: Setting>(&self, now: u64, config: &ChipConfig) -> u64 {
         let soon = now + 1;
         if self.shared.retry || self.shared.rename_more {
             return soon;
@@ -481,7 +484,7 @@ impl Core {
 impl Shared {
     /// Begins a cycle.
     #[inline]
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.retry = false;
         (self.draining, self.reserving) = (0, 0);
         self.deadline = u64::MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Fetch, branch prediction and rename.
 
-use super::code::{Decoded, Kind, Place};
+use super::code::{Decoded, Fetched, Kind, Place};
 use super::context::{Context, Fetch, Full, bit};
 use super::core::{Core, Environment, Setting, Shared, lowest_two};
 use super::{ChipConfig, ChipObserver, FetchPolicy};
@@ -166,7 +166,7 @@ impl Shared {
 
     /// Renames the next instruction of a context.
     #[inline]
-    fn rename_one<S: Setting>(&mut self, context: &mut Context, now: u64) {
+    pub(super) fn rename_one<S: Setting>(&mut self, context: &mut Context, now: u64) {
         let registers = &mut self.registers;
         let number = context.renamed;
         let own = bit(number);
@@ -229,7 +229,7 @@ impl Shared {
             let entry = &mut entries[Context::slot(*tail)];
             if let Some(decoded) = fetch.buffered(environment.config) {
                 entry.decoded = *decoded;
-            } else if !self.read_instruction(context, index, &mut accessed, now, environment) {
+            } else if !self.read_instruction(context, index, &mut accessed, now, environment, true) {
                 break;
             }
             left -= 1;
@@ -242,15 +242,16 @@ impl Shared {
 
     /// Decodes the next instruction of a context, which is not whole in the fetch buffer, in the next
     /// entry: reads the instruction cache, unless this was `accessed` in this cycle. False: not in this
-    /// cycle.
+    /// cycle. A miss has no effect unless it `may_miss`.
     #[inline(never)]
-    fn read_instruction<S: Setting>(
+    pub(super) fn read_instruction<S: Setting>(
         &mut self,
         context: &mut Context,
         index: usize,
         accessed: &mut bool,
         now: u64,
         environment: &mut Environment<'_, S>,
+        may_miss: bool,
     ) -> bool {
         let config = environment.config;
         let block_of = |address: u64| address & !(config.fetch_block - 1);
@@ -263,9 +264,10 @@ impl Shared {
                 if std::mem::replace(accessed, true) {
                     return false;
                 }
-                match self.read_block(context, index, needed, now, environment) {
+                match self.read_block(context, index, needed, now, environment, may_miss) {
                     Ok(true) => {}
                     Ok(false) => return false,
+                    Err(_) if !may_miss => return false,
                     Err(exception) => {
                         let fetch = &mut context.fetch;
                         (fetch.half, fetch.outside) = (None, (exception, first));
@@ -276,7 +278,7 @@ impl Shared {
             }
             let Context { fetch, entries, tail, .. } = &mut *context;
             let entry = &mut entries[Context::slot(*tail)];
-            let Some(block) = &fetch.recent[fetch.place % Fetch::RECENT] else { return false };
+            let Some(Fetched { block, .. }) = &fetch.recent[fetch.place % Fetch::RECENT] else { return false };
             if let Some(half) = fetch.half.take() {
                 let word = u32::from(half) | u32::from(block.parcel(second)) << 16;
                 entry.decoded = *environment.code.crossing(config, pc, word);
@@ -299,18 +301,23 @@ impl Shared {
         address: u64,
         now: u64,
         environment: &mut Environment<'_, S>,
+        may_miss: bool,
     ) -> Result<bool, Exception> {
         let config = environment.config;
         let found = if S::NARROW { Ok(Some(address)) } else { self.find(context, index, address, Access::Fetch) };
         environment.active = true;
         let fetch = &mut context.fetch;
         let Some(physical) = found? else {
+            if !may_miss {
+                return Ok(false);
+            }
             fetch.translates = Some(address);
             self.retry = true;
             return Ok(false);
         };
         let (at, version) = match environment.memory.fetch_at_once(now, self.number, physical) {
             Some(ready) => ready,
+            None if !may_miss => return Ok(false),
             None => match environment.memory.fetch(now, self.number, index as u8, physical) {
                 FetchAnswer::Ready { at, version } => (at, version),
                 FetchAnswer::Pending => {
@@ -324,11 +331,12 @@ impl Shared {
                 FetchAnswer::Fault => return Err(Exception::FetchAccess),
             },
         };
-        let place = Place { core: self.number, address, physical, version };
+        let place = Place { address, physical, version };
         fetch.place = (physical >> config.fetch_block.ilog2()) as usize % Fetch::RECENT;
         let recent = &mut fetch.recent[fetch.place];
-        if !recent.as_ref().is_some_and(|block| block.is_at(&place)) {
-            *recent = Some(environment.code.block(config, environment.memory, &place));
+        if recent.as_ref().is_none_or(|fetched| fetched.place != place) {
+            let block = environment.code.block(config, environment.memory, self.number, place);
+            *recent = Some(Fetched { place, block });
         }
         fetch.block = address;
         if at > now + 1 {
@@ -340,7 +348,7 @@ impl Shared {
     /// Appends the instruction that is decoded in the next entry to the fetch queue, and predicts the
     /// next address; returns whether fetch from the block ends.
     #[inline]
-    fn append<S: Setting>(&mut self, context: &mut Context, now: u64, config: &ChipConfig) -> bool {
+    pub(super) fn append<S: Setting>(&mut self, context: &mut Context, now: u64, config: &ChipConfig) -> bool {
         let number = context.tail;
         let entry = &mut context.entries[Context::slot(number)];
         let decoded = &entry.decoded;

@@ -302,7 +302,7 @@ impl Shared {
         context.across.squash(first);
         if first < context.renamed {
             context.renamed = first;
-            if config.order == IssueOrder::InOrder {
+            if config.order != IssueOrder::OutOfOrder {
                 context.next_issue = context.next_issue.min(first);
             }
             let kept = context.before(first);
@@ -501,5 +501,6 @@ impl Context {
         self.fetch.misfetch = None;
         self.fetch.recovers = true;
         self.fetch.translates = None;
+        self.held = false;
     }
 }

@@ -101,3 +101,16 @@ pub const fn cmp2(cores: usize) -> ChipConfig {
 pub const fn in_order(config: ChipConfig) -> ChipConfig {
     ChipConfig { order: IssueOrder::InOrder, ..config }
 }
+
+/// The same chip with blocking cores, which may be `slack` cycles ahead. It has one context per core.
+#[must_use]
+pub const fn blocking(config: ChipConfig, slack: u64) -> ChipConfig {
+    ChipConfig {
+        fetch_width: 1,
+        rename_width: 1,
+        issue_width: 1,
+        commit_width: 1,
+        order: IssueOrder::Blocking { slack },
+        ..config
+    }
+}

@@ -50,7 +50,7 @@ impl Cause {
 /// In each cycle a core has as many issue slots as units. Each is used by an instruction, or left
 /// empty; the empty ones of a cycle are divided among the harts of the core in turns, and each hart
 /// has one cause in a cycle. So for a core, `used` and `empty` of its harts add up to its units
-/// times the cycles.
+/// times the cycles. A blocking core counts up to the cycle up to which it has executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HartStatistics {
     /// Instructions fetched, wrong paths included.

@@ -63,25 +63,54 @@ struct Entry {
     used: u64,
 }
 
+impl Entry {
+    #[inline]
+    const fn has(&self, address: u64, asid: u16) -> bool {
+        address.wrapping_sub(self.start) < self.leaf.bytes() && (self.asid == asid || self.leaf.is_global())
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Tlb {
     entries: Vec<Entry>,
     capacity: usize,
     uses: u64,
+    /// The entry in which a page was found last, by the number of the page modulo the length. It affects the speed of
+    /// the simulation only.
+    found: [u16; Self::FOUND],
 }
 
 impl Tlb {
+    const FOUND: usize = 64;
+
     fn new(capacity: usize) -> Self {
-        Self { entries: Vec::with_capacity(capacity), capacity, uses: 0 }
+        Self { entries: Vec::with_capacity(capacity), capacity, uses: 0, found: [0; Self::FOUND] }
     }
 
     fn find(&mut self, address: u64, asid: u16) -> Option<Leaf> {
+        if let Some(leaf) = self.find_again(address, asid) {
+            return Some(leaf);
+        }
         self.uses += 1;
-        let entry = self.entries.iter_mut().find(|entry| {
-            address.wrapping_sub(entry.start) < entry.leaf.bytes() && (entry.asid == asid || entry.leaf.is_global())
-        })?;
+        let place = self.entries.iter().position(|entry| entry.has(address, asid))?;
+        self.found[Self::place(address)] = place as u16;
+        let entry = &mut self.entries[place];
         entry.used = self.uses;
         Some(entry.leaf)
+    }
+
+    /// As [`find`](Self::find), in the entry in which the page was found last.
+    #[inline]
+    fn find_again(&mut self, address: u64, asid: u16) -> Option<Leaf> {
+        let place = usize::from(self.found[Self::place(address)]);
+        let entry = self.entries.get_mut(place).filter(|entry| entry.has(address, asid))?;
+        self.uses += 1;
+        entry.used = self.uses;
+        Some(entry.leaf)
+    }
+
+    const fn place(address: u64) -> usize {
+        (address / PAGE_BYTES) as usize % Self::FOUND
     }
 
     fn insert(&mut self, address: u64, asid: u16, leaf: Leaf) {
@@ -158,6 +187,17 @@ impl Translation {
         self.stale = true;
     }
 
+    /// The physical address of data that may be accessed, in a page that was found before. `None`: [`find`](Self::find)
+    /// has the answer.
+    #[inline]
+    pub(super) fn find_again(&mut self, supervisor: &Supervisor, address: u64, access: Access) -> Option<u64> {
+        if supervisor.root().is_none() {
+            return Some(address);
+        }
+        let leaf = self.data.find_again(address, supervisor.asid())?;
+        leaf.permits(access, supervisor.mode()).then(|| leaf.physical(address))
+    }
+
     /// The physical address; `None` if the page must be looked for.
     pub(super) fn find(
         &mut self,
@@ -186,6 +226,12 @@ impl Translation {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether no walk is under way.
+    #[inline]
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle)
     }
 
     /// Takes the value of the entry that was requested.
