@@ -74,7 +74,7 @@ class Engine:
     def replaced(self, **parameters: Value) -> Engine: ...
     def of_preset(self, preset: str) -> Engine: ...
     def check(self, tell: Callable[[str], object] | None = None) -> None:
-        """Raise unless an engine of the user's keeps MPI's order: on the corpus and on random streams."""
+        """Raise unless a user-defined engine keeps MPI's order: on the corpus and on random streams."""
     def test(self, tell: Callable[[str], object] | None = None) -> KitReport: ...
 
 class TestPrograms:
@@ -140,7 +140,7 @@ class Trace:
         progress: Progress | None = None,
     ) -> Report: ...
     @overload
-    def moment(
+    def snapshot(
         self,
         engine: Engine,
         network: Network,
@@ -153,7 +153,7 @@ class Trace:
         progress: Progress | None = None,
     ) -> Deepest: ...
     @overload
-    def moment(
+    def snapshot(
         self,
         engine: Engine,
         network: Network,

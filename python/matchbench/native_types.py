@@ -51,7 +51,7 @@ class Card(TypedDict):
 
 
 class Origin(TypedDict):
-    """Where an engine of the user's comes from; `interface` is the version of the interface of libraries."""
+    """Where a user-defined engine comes from; `interface` is the version of the interface of libraries."""
 
     kind: Literal["program", "library", "python"]
     path: str
@@ -285,7 +285,7 @@ class HeaderFields(TypedDict):
 
 
 AfterMatch: TypeAlias = Literal["keep", "remove", "append"]
-"""What becomes of an item that matched: it stays in its list, it leaves it, or it leaves it and a header
+"""What happens to an item that matched: it stays in its list, it leaves it, or it leaves it and a header
 without a match is appended to the other list, as in MPI."""
 
 
@@ -299,7 +299,7 @@ class Deepest(TypedDict):
 
 
 class CutEntries(TypedDict):
-    """Entries of a list at a moment, oldest first; `initiator` is None for any."""
+    """Entries of a list at one point, oldest first; `initiator` is None for any."""
 
     bits: list[int]
     ignore: list[int]
@@ -307,7 +307,7 @@ class CutEntries(TypedDict):
 
 
 class CutOperations(CutEntries):
-    """Operations from a moment on.
+    """Operations from a snapshot on.
 
     `found` is what an operation matched: an entry of the list that it searches (`listed`), or what an earlier
     operation left there (`left`).
@@ -319,7 +319,7 @@ class CutOperations(CutEntries):
 
 
 class Cut(TypedDict):
-    """The lists of a rank at a moment, and its operations from then on; `cancelled`: a cancel ends them."""
+    """The lists of a rank at one point, and its operations from then on; `cancelled`: a cancel ends them."""
 
     posted: CutEntries
     unexpected: CutEntries

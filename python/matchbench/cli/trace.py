@@ -49,7 +49,7 @@ def _open(path: Path) -> Trace:
       matchbench trace check out/mine
       matchbench trace stats out/mine
       matchbench trace export out/mine -o mine.parquet
-      matchbench trace export out/mine --mu -o moment
+      matchbench trace export out/mine --mu -o snapshot
 
     TRACE is a trace's directory or NAME.tar.xz.
     """,
@@ -282,9 +282,9 @@ def _show_ranks(found: TraceStats) -> None:
 
     \b
       matchbench trace export out/mine -o mine.parquet
-      matchbench trace export out/mine --mu -o moment
-      matchbench trace export out/mine --mu --rank 3 --communicator 0 --headers 1000 -o moment
-      matchbench mu run mine.mb --list moment/list.toml --headers moment/headers.toml
+      matchbench trace export out/mine --mu -o snapshot
+      matchbench trace export out/mine --mu --rank 3 --communicator 0 --headers 1000 -o snapshot
+      matchbench mu run mine.mb --list snapshot/list.toml --headers snapshot/headers.toml
 
     `--mu` writes DIR/list.toml and DIR/headers.toml: the lists of a rank before its deepest search, and its
     operations from then on, in the order of a replay.
@@ -312,9 +312,9 @@ def _show_ranks(found: TraceStats) -> None:
     "--from",
     "start",
     type=click.Choice(["worst", "start"]),
-    help="With --mu: just before the deepest search, or from the start on. [worst]",
+    help="With --mu: just before the deepest search, or from the start. [worst]",
 )
-@click.option("--headers", metavar="N", type=int, help="With --mu: operations at most. [100]")
+@click.option("--headers", metavar="N", type=int, help="With --mu: maximum number of operations. [100]")
 @click.option(
     "--on",
     "engine",
@@ -329,14 +329,14 @@ def _show_ranks(found: TraceStats) -> None:
 )
 @replay_options
 def export(path: Path, output: Path, *, force: bool, as_mu: bool, **of_mu: Any) -> None:
-    """Write all records to a Parquet file (`spec/results.md`, section 7), or a moment for `mu run`."""
+    """Write all records to a Parquet file (`spec/results.md`, section 7), or a snapshot for `mu run`."""
     given = given_option(of_mu, _OF_MU)
     if not as_mu and given is not None:
         msg = f"{given}: found without --mu; add --mu, or leave it out"
         raise MatchbenchError(msg)
     trace = _open(path)
     if as_mu:
-        _export_moment(trace, output, force=force, **of_mu)
+        _export_snapshot(trace, output, force=force, **of_mu)
         return
     with progress_bar("checking") as progress:
         trace.check(progress=progress)
@@ -345,7 +345,7 @@ def export(path: Path, output: Path, *, force: bool, as_mu: bool, **of_mu: Any) 
     tables.line(f"{output}: {tables.count(trace.records)} records")
 
 
-def _export_moment(
+def _export_snapshot(
     trace: Trace,
     output: Path,
     *,
@@ -358,11 +358,11 @@ def _export_moment(
     clock: int | None,
     **replay: Any,
 ) -> None:
-    from matchbench.moment import HEADERS, HEADERS_FILE, LIST_FILE, export_moment
     from matchbench.result_tables import REFERENCE
+    from matchbench.snapshot import HEADERS, HEADERS_FILE, LIST_FILE, export_snapshot
 
     with progress_bar("replaying") as progress:
-        found = export_moment(
+        found = export_snapshot(
             trace,
             output,
             rank=rank,

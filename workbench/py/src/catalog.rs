@@ -124,7 +124,7 @@ pub(crate) fn engines() -> PyResult<Vec<Card>> {
     Ok(ENGINES.iter().map(|entry| Card::new(entry, literal_of(entry.card.name))).collect())
 }
 
-/// Where an engine of the user's comes from; a dictionary in Python.
+/// Where a user-defined engine comes from; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct OriginFields {
     kind: &'static str,
@@ -251,7 +251,7 @@ impl Engine {
         repr("Engine", &self.spec(), &self.choice.parameters)
     }
 
-    /// What finds this engine and preset again: `engine:preset`, with the path of an engine of the user's.
+    /// What finds this engine and preset again: `engine:preset`, with the path of a user-defined engine.
     #[getter]
     fn spec(&self) -> String {
         match self.origin() {
@@ -262,7 +262,7 @@ impl Engine {
         }
     }
 
-    /// Where an engine of the user's comes from.
+    /// Where a user-defined engine comes from.
     #[getter]
     fn origin(&self) -> Option<OriginFields> {
         self.choice.own.as_ref().map(|own| own.origin().into())
@@ -306,7 +306,7 @@ impl Engine {
         self.choice.breaks_order()
     }
 
-    /// Every parameter with its value and source. An engine of the user's has one for the file that it is made of.
+    /// Every parameter with its value and source. A user-defined engine has one for the file that it is made of.
     fn parameters(&self) -> Vec<Parameter> {
         let mut all = parameters(&self.choice.parameters);
         let Some(own) = &self.choice.own else { return all };
@@ -330,7 +330,7 @@ impl Engine {
         all
     }
 
-    /// Raises unless an engine of the user's gives the outcomes of the contract on the case corpus and on random
+    /// Raises unless a user-defined engine gives the outcomes of the contract on the case corpus and on random
     /// streams. `tell` is called with what is run next.
     #[pyo3(signature = (tell=None))]
     fn check(&self, py: Python<'_>, tell: Option<Py<PyAny>>) -> PyResult<()> {

@@ -47,12 +47,12 @@ impl TestPrograms {
         let feature = |name: &String| {
             let known = Feature::ALL.iter().find(|(_, known)| known == name).map(|(feature, _)| *feature);
             known.ok_or_else(|| {
-                bad_input(format!("feature {name} found; expected one of {}", program_features().join(", ")))
+                bad_input(format!("found feature {name}; expected one of {}", program_features().join(", ")))
             })
         };
         let without = without.iter().map(feature).collect::<PyResult<Vec<_>>>()?;
         if !(1..=generate::MAX_RANKS).contains(&ranks) {
-            return Err(bad_input(format!("ranks: {ranks} found; expected 1 to {}", generate::MAX_RANKS)));
+            return Err(bad_input(format!("ranks: found {ranks}; expected 1 to {}", generate::MAX_RANKS)));
         }
         let make = || {
             (first..first.saturating_add(count))
@@ -173,7 +173,7 @@ pub(crate) fn optional_features() -> Vec<&'static str> {
 pub(crate) fn features_lacking(needs: Vec<String>) -> PyResult<Vec<&'static str>> {
     let need = |name: &String| {
         let known = Need::ALL.into_iter().find(|need| format!("{need:?}").to_lowercase() == *name);
-        known.ok_or_else(|| bad_input(format!("{name} found; expected what the runner names as lacking")))
+        known.ok_or_else(|| bad_input(format!("found {name}; expected what the runner names as lacking")))
     };
     let needs = needs.iter().map(need).collect::<PyResult<Vec<_>>>()?;
     Ok(needs.into_iter().flat_map(Feature::needing).map(|feature| feature.name()).collect())
@@ -181,7 +181,7 @@ pub(crate) fn features_lacking(needs: Vec<String>) -> PyResult<Vec<&'static str>
 
 impl TestPrograms {
     fn at(&self, index: usize) -> PyResult<&TestProgram> {
-        let none = || bad_input(format!("program {index} found; expected one of {} programs", self.programs.len()));
+        let none = || bad_input(format!("found program {index}; expected one of {} programs", self.programs.len()));
         self.programs.get(index).ok_or_else(none)
     }
 }

@@ -16,7 +16,6 @@ mod errors;
 mod generate;
 mod host_files;
 mod match_unit;
-mod moment;
 mod netproc;
 mod own_class;
 mod progress;
@@ -24,6 +23,7 @@ mod replay;
 mod report;
 mod reproduce;
 mod sizing;
+mod snapshot;
 mod stats;
 mod trace;
 

@@ -76,7 +76,7 @@ impl MatchUnit {
         Ok(())
     }
 
-    /// Queues a header that searches a list and is available from cycle `arrival` on, with what becomes of the matching
+    /// Queues a header that searches a list and is available from cycle `arrival` on, with what happens to the matching
     /// item, or as for all headers.
     #[pyo3(signature = (list, header, arrival, after_match=None))]
     fn arrive(&mut self, list: &str, header: HeaderInput, arrival: u64, after_match: Option<&str>) -> PyResult<()> {
@@ -207,7 +207,7 @@ impl MatchUnit {
         Stopped::new(py.detach(|| self.debugger.run_to_end()), None)
     }
 
-    /// Stops behind each word that changes a register, or no longer; returns whether that is a change.
+    /// Stops after each word that changes a register, or no longer; returns whether that is a change.
     fn watch_register(&mut self, register: &str, stop: bool) -> PyResult<bool> {
         Ok(self.debugger.watch(register_of(register)?, stop))
     }

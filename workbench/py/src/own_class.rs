@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Engines that are classes in Python: `matchbench.PythonEngine` of the user's, called for every operation.
+//! Engines that are classes in Python: the user's subclasses of `matchbench.PythonEngine`, called for every operation.
 //!
 //! They are the one place where Python computes times, for quick ideas. An exception in a method ends the run as an
 //! [`EngineFault`] that names the method, the exception and its line; Ctrl-C arrives as itself.
@@ -30,16 +30,16 @@ const PATIENCE_IN_THE_KIT: Patience = Patience(10_000);
 const LATEST: u64 = u64::MAX / 4;
 
 thread_local! {
-    /// What is no error of the engine: Ctrl-C, or the end of the interpreter.
+    /// What is not an error of the engine: Ctrl-C, or the end of the interpreter.
     static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Raises what ended the work of this thread and is no error of an engine.
+/// Raises what ended the work of this thread and is not an error of an engine.
 pub(crate) fn raise_interrupt() -> PyResult<()> {
     INTERRUPT.with(|interrupt| interrupt.borrow_mut().take()).map_or(Ok(()), Err)
 }
 
-/// A class of the user's.
+/// The user's class.
 pub(crate) struct OwnClass {
     class: Py<PyAny>,
     origin: Origin,
@@ -130,7 +130,7 @@ impl BuildOwn for OwnClass {
     }
 }
 
-/// `method` raised `error`: in one line, with the place. What is no error of the engine is kept for its caller.
+/// `method` raised `error`: in one line, with the place. What is not an error of the engine is kept for its caller.
 fn describe(py: Python<'_>, method: &str, error: PyErr) -> String {
     if !error.is_instance_of::<PyException>(py) {
         INTERRUPT.with(|interrupt| *interrupt.borrow_mut() = Some(error));

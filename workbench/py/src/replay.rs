@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use mb_core::{EngineFault, Timing};
 use mb_measure::{Effort, Found, HostClock, MeasureError, NextEngine, PASSES, closed_loop, host};
-use mb_replay::{Moments, ReplayConfig, ReplayError, Report, Wildcards};
+use mb_replay::{ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
 use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// Whether to count entries for sizes, and numbers of buckets.
     pub(crate) sizing: Option<Vec<u32>>,
     /// What is kept of the operations of receivers.
-    pub(crate) moments: Option<Moments>,
+    pub(crate) snapshots: Option<Snapshots>,
 }
 
 /// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
@@ -73,10 +73,10 @@ pub(crate) fn run(
     config.watched.clone_from(&options.watched);
     config.depths = options.depths && engine.choice.breaks_order().is_none();
     if options.sizing.as_ref().is_some_and(|buckets| buckets.contains(&0)) {
-        return Err(bad_input("buckets: 0 found, expected at least 1"));
+        return Err(bad_input("buckets: found 0, expected at least 1"));
     }
     config.sizing.clone_from(&options.sizing);
-    config.moments.clone_from(&options.moments);
+    config.snapshots.clone_from(&options.snapshots);
     config.wildcards = if options.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
     for (collective, algorithm) in &options.collectives {
         config.collectives.set(collective, algorithm).map_err(bad_input)?;

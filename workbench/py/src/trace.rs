@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use mb_core::Timing;
-use mb_replay::{CutAt, Moments};
+use mb_replay::{CutAt, Snapshots};
 use mb_trace::Communicators;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
@@ -15,7 +15,7 @@ use crate::catalog::{Engine, Network};
 use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
 use crate::replay::{self, Options};
-use crate::{moment, report, stats};
+use crate::{report, snapshot, stats};
 
 /// The length of a finalized trace file by its first bytes; None for a rank that did not finish.
 #[pyfunction]
@@ -89,7 +89,7 @@ impl Trace {
         all.into_iter().map(|each| (each.omission.word(), each.name, each.calls, each.processes)).collect()
     }
 
-    /// Ranks and processors of every host; empty if the trace does not tell.
+    /// Ranks and processors of every host; empty if the trace does not say.
     fn hosts(&self) -> Vec<(u32, u32)> {
         self.trace.hosts().into_iter().map(|host| (host.ranks, host.processors)).collect()
     }
@@ -159,7 +159,7 @@ impl Trace {
         sizing: Option<Vec<u32>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths, sizing, moments: None };
+        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths, sizing, snapshots: None };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 
@@ -170,7 +170,7 @@ impl Trace {
         engine, network, *, cpu_scale, free_wildcards, collectives, communicator=None, cut=None, progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-    fn moment<'py>(
+    fn snapshot<'py>(
         &self,
         py: Python<'py>,
         engine: &Engine,
@@ -189,13 +189,14 @@ impl Trace {
             )));
         }
         let at = cut.map(|(rank, first, count)| CutAt { rank, first, count });
-        let moments = Some(Moments { communicator, cut: at });
+        let snapshots = Some(Snapshots { communicator, cut: at });
         let watched = Vec::new();
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths: false, sizing: None, moments };
+        let options =
+            Options { cpu_scale, free_wildcards, collectives, watched, depths: false, sizing: None, snapshots };
         let report = replay::run(py, self, engine, network, &options, progress)?.report;
         match report.cut {
-            Some(cut) if at.is_some() => moment::cut(py, &cut),
-            _ => moment::deepest(py, &report.deepest),
+            Some(cut) if at.is_some() => snapshot::cut(py, &cut),
+            _ => snapshot::deepest(py, &report.deepest),
         }
     }
 

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Picos;
 use mb_replay::{Network, ReplayConfig, replay};
-use mb_trace::generate::{Halo3dParameters, Order, Plan, TransposeParameters};
+use mb_trace::generate::{Halo3dParameters, Plan, PostOrder, TransposeParameters};
 
 /// Name and plan of each workload.
 fn workloads() -> [(&'static str, Plan); 5] {
@@ -27,9 +27,9 @@ fn workloads() -> [(&'static str, Plan); 5] {
     [
         ("halo64", halo(520, 64)),
         ("halo1024", halo(32, 1024)),
-        ("alltoall256_in_order", all_to_all(4, 256, Order::Arrival)),
-        ("alltoall256_reverse", all_to_all(4, 256, Order::Reverse)),
-        ("alltoall1024_reverse", all_to_all(1, 1024, Order::Reverse)),
+        ("alltoall256_in_order", all_to_all(4, 256, PostOrder::Arrival)),
+        ("alltoall256_reverse", all_to_all(4, 256, PostOrder::Reverse)),
+        ("alltoall1024_reverse", all_to_all(1, 1024, PostOrder::Reverse)),
     ]
 }
 

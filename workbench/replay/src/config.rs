@@ -3,8 +3,8 @@
 
 use mb_trace::CollectiveOp;
 
-use crate::moment::Moments;
 use crate::network::Network;
+use crate::snapshot::Snapshots;
 
 /// What a wildcard receive takes when messages arrive in another order than in the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -128,8 +128,8 @@ pub struct ReplayConfig {
     pub depths: bool,
     /// Whether entries are counted for the sizes of structures, and numbers of buckets to divide the queues into.
     pub sizing: Option<Vec<u32>>,
-    /// Whether the deepest search of each rank is noted, or the lists and operations of a moment are kept.
-    pub moments: Option<Moments>,
+    /// Whether the deepest search of each rank is noted, or the lists and operations of a snapshot are kept.
+    pub snapshots: Option<Snapshots>,
 }
 
 impl ReplayConfig {
@@ -144,7 +144,7 @@ impl ReplayConfig {
             watched: Vec::new(),
             depths: false,
             sizing: None,
-            moments: None,
+            snapshots: None,
         }
     }
 }

@@ -6,7 +6,6 @@
 mod assignment;
 mod collective;
 pub mod config;
-pub mod moment;
 pub mod network;
 mod rank;
 pub mod report;
@@ -14,11 +13,12 @@ mod requests;
 mod sim;
 pub mod sizing;
 mod slab;
+pub mod snapshot;
 mod stats;
 
 pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
-pub use moment::{Cut, CutAt, CutOp, Deepest, Found, Moments};
 pub use network::{NETWORKS, Network};
 pub use report::{Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};
 pub use sizing::{Sizer, Sizing};
+pub use snapshot::{Cut, CutAt, CutOp, Deepest, Found, Snapshots};

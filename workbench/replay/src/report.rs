@@ -5,8 +5,8 @@
 use mb_core::capacity::CapacityEvents;
 use mb_core::time::Picos;
 
-use crate::moment::{Cut, Deepest};
 use crate::sizing::Sizing;
+use crate::snapshot::{Cut, Deepest};
 
 /// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept
 /// exactly.
@@ -321,7 +321,7 @@ pub struct Report {
     pub sizing: Vec<Sizing>,
     /// The deepest search by rank, if it was asked for.
     pub deepest: Vec<Deepest>,
-    /// The moment that was asked for.
+    /// The snapshot that was asked for.
     pub cut: Option<Cut>,
 }
 

@@ -35,7 +35,7 @@ pub enum ReplayError {
     },
     /// Simulated time exceeded its range, because of extreme sizes, times or parameters.
     #[error(
-        "rank {rank}, record {record}: simulated time beyond 2^62 ps found, expected at most 53 days; reduce sizes, times or parameters"
+        "rank {rank}, record {record}: found a simulated time beyond 2^62 ps, expected at most 53 days; reduce sizes, times or parameters"
     )]
     TooLong {
         /// World rank.
@@ -69,7 +69,7 @@ pub fn replay(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Report, ReplayError> {
     if !(config.cpu_scale >= 0.0 && config.cpu_scale <= 1e6) {
-        let message = format!("cpu_scale: {} found, expected 0 to 1000000", config.cpu_scale);
+        let message = format!("cpu_scale: found {}, expected 0 to 1000000", config.cpu_scale);
         return Err(ReplayError::BadParameter(message));
     }
     let times = config.network.typed();

@@ -285,7 +285,7 @@ fn a_cpu_scale_that_makes_no_sense_is_refused() {
     let go_on = &mut |_, _| ControlFlow::Continue(());
     let error = replay(&trace, &communicators, &mut build, Placement::Nic, &config, go_on).unwrap_err();
     assert!(matches!(error, ReplayError::BadParameter(_)));
-    assert_eq!(error.to_string(), "cpu_scale: NaN found, expected 0 to 1000000");
+    assert_eq!(error.to_string(), "cpu_scale: found NaN, expected 0 to 1000000");
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
     late.miss(1);
     let refused = |record| {
         Err(format!(
-            "rank 0, record {record}: simulated time beyond 2^62 ps found, expected at most 53 days; reduce sizes, times or parameters"
+            "rank 0, record {record}: found a simulated time beyond 2^62 ps, expected at most 53 days; reduce sizes, times or parameters"
         ))
     };
     let records = late.clone().records().len() - 1;

@@ -13,7 +13,7 @@ use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_replay::{Report, replay};
 use mb_trace::Trace;
-use mb_trace::generate::{Order, PATTERNS, Plan, TransposeParameters};
+use mb_trace::generate::{PATTERNS, Plan, PostOrder, TransposeParameters};
 
 /// Every pattern of the generator, small.
 fn generated() -> impl Iterator<Item = (&'static str, Trace)> {
@@ -78,7 +78,7 @@ fn a_deeper_list_costs_a_list_engine_time_and_the_bound_nothing() {
         let parameters = TransposeParameters { iterations: 2, bytes: 64, order, ..Default::default() };
         Plan::of(&parameters, 64, 1).unwrap().in_memory()
     };
-    let (arrival, reverse) = (alltoall(Order::Arrival), alltoall(Order::Reverse));
+    let (arrival, reverse) = (alltoall(PostOrder::Arrival), alltoall(PostOrder::Reverse));
     let time = |trace: &Trace, spec: &str| replayed_trace(trace, &engine(spec), &plain()).total.time;
     let slow = "linear:qsnet2";
     assert!(time(&reverse, slow) > time(&arrival, slow));

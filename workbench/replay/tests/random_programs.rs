@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random programs, recorded by a reference execution that knows no time, are replayed on several
 //! engines and networks: every rank finishes, every receive takes what it took, and nothing depends
-//! on how an engine hands out its answers. `PROPTEST_CASES` raises the number of programs.
+//! on how an engine returns its answers. `PROPTEST_CASES` raises the number of programs.
 
 mod common;
 #[path = "common/reference/mod.rs"]
@@ -129,7 +129,7 @@ proptest! {
             while records.last().is_some_and(|record| record.kind == Kind::Extra as u8 || record.kind == Kind::Comm as u8) && records.len() > 5 {
                 records.pop();
             }
-            // A thread that owes nothing ends the file, as the format wants it of a finished rank.
+            // A thread with nothing outstanding ends the file, as the format wants it of a finished rank.
             records.push(Record { thread: 7, ..last });
         }
         let trace = Trace::in_memory(ranks);

@@ -35,12 +35,12 @@ use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
-use crate::moment::Watcher;
 use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
 use crate::sizing::Sizer;
 use crate::slab::Slab;
+use crate::snapshot::Watcher;
 use crate::stats::{Latencies, Timeline};
 
 /// Shared by all ranks, read-only.
@@ -347,7 +347,7 @@ impl<'a> Rank<'a> {
             totals: Totals::default(),
             lists: world.config.depths.then(Box::default),
             sizer: world.config.sizing.as_ref().map(|buckets| Box::new(Sizer::new(buckets))),
-            watcher: world.config.moments.as_ref().map(|moments| Box::new(Watcher::new(moments, id))),
+            watcher: world.config.snapshots.as_ref().map(|snapshots| Box::new(Watcher::new(snapshots, id))),
         };
         rank.find_next_record(world);
         rank

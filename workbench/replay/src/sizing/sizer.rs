@@ -9,7 +9,7 @@ use mb_kit::MatchLists;
 
 use super::buckets::{Ages, Buckets};
 use super::{QueueCurves, Queues, Sizing};
-use crate::moment::CONTEXT;
+use crate::snapshot::CONTEXT;
 
 /// Counts for one receiver, in the order in which its engine accepts operations.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Sizer {
                 } else {
                     let place = self.places.take();
                     self.sizing.places.posted.add(place as usize, 1);
-                    self.posted.insert(now, recv.0, Entry { who, age: self.age, place });
+                    self.posted.insert(now, recv.0, SizedEntry { who, age: self.age, place });
                 }
             }
             Op::Arrive { msg, envelope } => {
@@ -62,7 +62,7 @@ impl Sizer {
                 } else {
                     let place = self.places.take();
                     self.sizing.places.unexpected.add(place as usize, 1);
-                    self.unexpected.insert(now, msg.0, Entry { who, age: self.age, place });
+                    self.unexpected.insert(now, msg.0, SizedEntry { who, age: self.age, place });
                 }
             }
             Op::Probe { pattern, .. } => {
@@ -138,7 +138,7 @@ impl Who {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct SizedEntry {
     who: Who,
     age: u64,
     place: u32,
@@ -178,7 +178,7 @@ impl Queue {
 /// One of the two queues of a receiver, and its divisions.
 #[derive(Clone, Debug)]
 struct Side {
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, SizedEntry>,
     queue: Queue,
     communicators: BTreeMap<u32, Queue>,
     buckets: Vec<Buckets>,
@@ -207,7 +207,7 @@ impl Side {
         found
     }
 
-    fn insert(&mut self, now: Picos, id: u64, entry: Entry) {
+    fn insert(&mut self, now: Picos, id: u64, entry: SizedEntry) {
         self.queue.insert(now, entry.age);
         if let Some(communicator) = entry.who.communicator {
             self.communicators.entry(communicator).or_default().insert(now, entry.age);
@@ -219,7 +219,7 @@ impl Side {
     }
 
     /// Takes out an entry that is there.
-    fn remove(&mut self, now: Picos, id: u64) -> Entry {
+    fn remove(&mut self, now: Picos, id: u64) -> SizedEntry {
         let entry = self.entries.remove(&id).expect("the lists hold the same entries");
         self.queue.remove(now, entry.age);
         if let Some(queue) = entry.who.communicator.and_then(|communicator| self.communicators.get_mut(&communicator)) {

@@ -72,7 +72,7 @@ pub(crate) fn replayed_trace(trace: &Trace, choice: &EngineChoice, config: &Repl
     report
 }
 
-/// Passes everything on, but hands out nothing ahead of time and holds at most `room` operations at
+/// Passes everything on, but returns nothing ahead of time and holds at most `room` operations at
 /// once.
 pub(crate) struct Narrow {
     inner: Box<dyn ReplayEngine>,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Moments of real traces as lists and headers, and match programs that run on them."""
+"""Snapshots of real traces as lists and headers, and match programs that run on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import matchbench as mb
 from matchbench.match_unit import Setup
 from matchbench.match_unit_files import NO_MATCH, read_headers, read_list
-from matchbench.moment import export_moment
+from matchbench.snapshot import export_snapshot
 from tests.conftest import Command
 
 ROOT = Path(__file__).parent.parent
@@ -54,8 +54,8 @@ def _answers(directory: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split(".")[0])
 def test_a_program_answers_every_header_of_a_real_trace_as_mpi_does(path: Path, tmp_path: Path) -> None:
     with mb.Trace.open(path) as trace:
-        worst = export_moment(trace, tmp_path / "worst", headers=150)
-        export_moment(trace, tmp_path / "start", rank=worst.rank, start="start", headers=150)
+        worst = export_snapshot(trace, tmp_path / "worst", headers=150)
+        export_snapshot(trace, tmp_path / "start", rank=worst.rank, start="start", headers=150)
     assert worst.depth == max(worst.posted, worst.unexpected) or worst.depth > 0
     for name in ("worst", "start"):
         expected = dict(_answers(tmp_path / name))
@@ -73,11 +73,11 @@ def test_a_program_answers_every_header_of_a_real_trace_as_mpi_does(path: Path, 
     assert any(answer != NO_MATCH for answer in expected.values())
 
 
-def test_the_first_header_of_the_worst_moment_visits_as_many_items_as_the_deepest_search(
+def test_the_first_header_of_the_worst_snapshot_visits_as_many_items_as_the_deepest_search(
     tmp_path: Path,
 ) -> None:
     with mb.Trace.open(HALO) as trace:
-        worst = export_moment(trace, tmp_path / "m", headers=1)
+        worst = export_snapshot(trace, tmp_path / "m", headers=1)
         sizing = mb.size(trace, costs=[])
     needs = sizing.needs.filter(of="searches")
     assert worst.depth == max(needs["p100"].to_list())

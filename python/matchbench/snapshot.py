@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The lists of a rank at one moment and its next operations, as the files that `matchbench mu run` reads.
+"""The lists of a rank at one point and its next operations, as the files that `matchbench mu run` reads.
 
 The order of operations is that of a replay. The files have the words that the engine `microcode` gives its
 match unit, and with each header the name of what must match.
@@ -35,8 +35,8 @@ _AFTER = {"receive": "append", "message": "append", "probe": "keep", "matched pr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A moment of a rank.
+class Snapshot:
+    """A snapshot of a rank.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Moment:
     posted, unexpected
         Entries of the lists.
     headers
-        Operations from the moment on.
+        Operations from the snapshot on.
     cancelled
         Whether a cancel of a posted receive ends them.
     """
@@ -66,7 +66,7 @@ class Moment:
     cancelled: bool
 
 
-def export_moment(
+def export_snapshot(
     trace: Trace,
     directory: Path,
     *,
@@ -79,8 +79,8 @@ def export_moment(
     clock_mhz: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
-) -> Moment:
-    """Write the lists of a rank at a moment, and its operations from then on, to a directory.
+) -> Snapshot:
+    """Write the lists of a rank at one point, and its operations from then on, to a directory.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def export_moment(
     if not at_ps:
         msg = f"{trace.name}: rank {rank} cancels a receive and searches nothing from operation {first} on"
         raise MatchbenchError(msg)
-    moment = Moment(
+    snapshot = Snapshot(
         rank=rank,
         operation=first,
         at_ns=at_ps[0] / 1000,
@@ -153,7 +153,7 @@ def export_moment(
     of = "" if communicator is None else f", communicator {communicator}"
     origin = (
         f"# Rank {rank} of {trace.name} (hash {trace.hash}){of}, from its operation {first} on, "
-        f"{moment.at_ns:.3f} ns after the start\n"
+        f"{snapshot.at_ns:.3f} ns after the start\n"
         f"# of a replay on {label_of(chosen)}, network {config.network}. "
         f"Made by `matchbench trace export --mu`, matchbench {_native.version()}.\n"
     )
@@ -162,7 +162,7 @@ def export_moment(
         write_file(partial / LIST_FILE, origin + "".join(_list_text(cut, names)))
         cycles = f"# Arrivals are cycles at {clock} MHz.\n"
         write_file(partial / HEADERS_FILE, origin + cycles + "".join(_headers_text(cut, names, clock)))
-    return moment
+    return snapshot
 
 
 def _clock_of(engine: Engine) -> int:
@@ -170,7 +170,7 @@ def _clock_of(engine: Engine) -> int:
 
 
 class _Replay:
-    """Two equal replays: the first finds the deepest searches, the second keeps a moment."""
+    """Two equal replays: the first finds the deepest searches, the second keeps a snapshot."""
 
     def __init__(self, trace: Trace, engine: Engine, config: ReplayConfig, communicator: int | None) -> None:
         self._trace = trace.native
@@ -180,7 +180,7 @@ class _Replay:
         self._communicator = communicator
 
     def deepest(self, progress: Progress | None, done: int) -> Deepest:
-        return self._trace.moment(
+        return self._trace.snapshot(
             self._engine,
             self._network,
             cpu_scale=self._config.cpu_scale,
@@ -191,7 +191,7 @@ class _Replay:
         )
 
     def cut(self, at: tuple[int, int, int], progress: Progress | None) -> Cut:
-        return self._trace.moment(
+        return self._trace.snapshot(
             self._engine,
             self._network,
             cpu_scale=self._config.cpu_scale,

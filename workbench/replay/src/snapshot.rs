@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lists of one receiver at one moment of a replay, and the operations from then on: what a match program of the
+//! The lists of one receiver at one point of a replay, and the operations from then on: what a match program of the
 //! match unit runs on (`matchbench trace export --mu`).
 //!
 //! Contract: the order of operations is that in which an engine accepted them, and outcomes are those of
 //! `spec/matching.md`. Operations are numbered from 0, those of one communicator only if one is asked for; entries of
 //! different communicators never match, so that the others can be left out.
-//! Memory: that of the lists and of the operations that are kept. A replay is repeated to keep those of one moment.
+//! Memory: that of the lists and of the operations that are kept. A replay is repeated to keep those of one snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,14 @@ pub(crate) const CONTEXT: u32 = 33;
 
 /// What is kept of the operations of receivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Moments {
+pub struct Snapshots {
     /// Only entries and operations of this communicator.
     pub communicator: Option<u32>,
-    /// The moment to keep; without one, only the deepest search of each rank is noted.
+    /// The snapshot to keep; without one, only the deepest search of each rank is noted.
     pub cut: Option<CutAt>,
 }
 
-/// The moment to keep.
+/// The snapshot to keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CutAt {
     /// World rank.
@@ -70,7 +70,7 @@ pub struct CutOp {
     pub found: Found,
 }
 
-/// The lists at a moment, oldest entries first, and the operations from then on.
+/// The lists at one point, oldest entries first, and the operations from then on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cut {
     /// Posted receives.
@@ -97,10 +97,10 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// A watcher of `rank`.
-    pub(crate) fn new(moments: &Moments, rank: u32) -> Self {
-        let cut = moments.cut.filter(|cut| cut.rank == rank);
+    pub(crate) fn new(snapshots: &Snapshots, rank: u32) -> Self {
+        let cut = snapshots.cut.filter(|cut| cut.rank == rank);
         Self {
-            communicator: moments.communicator,
+            communicator: snapshots.communicator,
             lists: MatchLists::new(),
             deepest: Deepest::default(),
             cutter: cut.map(|at| Box::new(Cutter::new(at))),

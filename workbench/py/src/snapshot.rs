@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The deepest searches of a replay, and the lists and operations of one moment, for Python.
+//! The deepest searches of a replay, and the lists and operations from one point on, for Python.
 
 use mb_core::{Initiator, Op, Pattern};
 use mb_replay::{Cut, CutOp, Deepest, Found};
@@ -36,7 +36,7 @@ pub(crate) fn deepest<'py>(py: Python<'py>, ranks: &[Deepest]) -> PyResult<Bound
     Ok(dict)
 }
 
-/// The lists at a moment and the operations from then on.
+/// The lists at one point and the operations from then on.
 pub(crate) fn cut<'py>(py: Python<'py>, cut: &Cut) -> PyResult<Bound<'py, PyDict>> {
     let posted = PyDict::new(py);
     columns!(posted, cut.posted, |pattern| {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lists and operations of a moment against the oracle.
+//! The lists and operations of a snapshot against the oracle.
 
 mod common;
 
 use common::{engine, plain, replayed_trace};
 use mb_core::{MsgId, Op, Outcome, RecvId};
 use mb_oracle::Oracle;
-use mb_replay::{Cut, CutAt, CutOp, Deepest, Found, Moments, Report};
+use mb_replay::{Cut, CutAt, CutOp, Deepest, Found, Report, Snapshots};
 use mb_trace::generate::Plan;
 use mb_trace::{Flags, Kind, RankBuilder, RankRun, Record, Trace};
 
@@ -17,7 +17,7 @@ fn trace(pattern: &str, settings: &[(&str, &str)]) -> Trace {
 
 fn watched(trace: &Trace, communicator: Option<u32>, cut: Option<CutAt>) -> Report {
     let mut config = plain();
-    config.moments = Some(Moments { communicator, cut });
+    config.snapshots = Some(Snapshots { communicator, cut });
     replayed_trace(trace, &engine("linear:qsnet2"), &config)
 }
 
@@ -76,7 +76,7 @@ fn patterns() -> Vec<Trace> {
 }
 
 #[test]
-fn a_moment_has_the_lists_and_outcomes_of_the_oracle() {
+fn a_snapshot_has_the_lists_and_outcomes_of_the_oracle() {
     let (mut listed, mut left, mut nothing) = (0, 0, 0);
     for trace in patterns() {
         let deepest = watched(&trace, None, None).deepest;
