@@ -205,7 +205,7 @@ def test_the_recording_is_part_of_the_trust() -> None:
         "processor for 40 % of the time; trace or replay is incomplete: t."
     )
     unknown = constructed({"t": 0.1}, host_ranks=None, host_processors=None).answer
-    assert "t does not tell whether ranks shared processors" in unknown.sentences["trust"]
+    assert "t does not say whether ranks shared processors" in unknown.sentences["trust"]
 
 
 def test_a_trace_that_did_not_finish_has_no_answer() -> None:

@@ -121,7 +121,7 @@ def test_a_file_longer_than_its_header_says_is_refused_before_it_is_unpacked(
     length = bundle.stat().st_size
     content = bundle.read_bytes() + bytes(10 << 20)
     path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", content)])
-    expected = f"bundle.mbt: file of {len(content)} bytes found, expected {length} by its header"
+    expected = f"bundle.mbt: found a file of {len(content)} bytes, expected {length} by its header"
     assert refusal(path, tmp_path) == expected
     assert sum(each.stat().st_size for each in (tmp_path / "inside" / "t").iterdir()) == 0
 

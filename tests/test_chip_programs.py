@@ -177,7 +177,7 @@ def library(folder: Path, target: Path, file: str, old: str, new: str) -> Path:
             ("moped.c", "if (mb_port_poll(request->descriptor, MOPED_PEEK) != MOPED_PENDING) return;", ""),
             HOLDS,
             1,
-            "no end in 5000000 instructions",
+            "found it running after 5000000 instructions of a core",
         ),
     ],
     ids=["withdrawn", "withdrawn: planted fault", "held", "held: planted fault"],

@@ -158,7 +158,9 @@ def test_a_full_disk_is_one_line(unbuffered: str) -> None:
 @pytest.mark.parametrize("words", [("info",), ("check",), ("stats",), ("export", "-o", "x.parquet")])
 def test_a_missing_trace_is_refused(matchbench: Command, words: tuple[str, ...]) -> None:
     done = matchbench("trace", words[0], "nowhere", *words[1:])
-    assert_refused(done, "nowhere: no such file or directory")
+    assert_refused(
+        done, "nowhere: found no such file, expected a trace's directory or NAME.tar.xz; check the path"
+    )
 
 
 def test_a_directory_without_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
@@ -196,13 +198,13 @@ def test_a_file_that_is_not_regular_is_refused_at_once(
     shutil.copytree(halo.directory, tmp_path / "x")
     (tmp_path / "x" / name).unlink()
     make(tmp_path / "x" / name)
-    message = f"{found} found, expected a regular file; copy the file of the trace here"
+    message = f"found {found}, expected a regular file; copy the file of the trace here"
     assert_refused(matchbench("trace", "stats", "x"), f"x/{name}: {message}")
 
 
 def test_a_packed_trace_that_is_a_fifo_is_refused(matchbench: Command, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.tar.xz")
-    message = "x.tar.xz: FIFO, socket or device found, expected a regular file"
+    message = "x.tar.xz: found a FIFO, socket or device, expected a regular file"
     assert_refused(matchbench("trace", "stats", "x.tar.xz"), message)
 
 
@@ -254,7 +256,7 @@ def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, t
 
 def test_a_pattern_refuses_invalid_parameters(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("generate", "depth", "--ranks", "1", "-o", "x")
-    assert_refused(done, "pattern `depth`: 1 ranks found, expected 2 to 2147483647")
+    assert_refused(done, "pattern `depth`: found 1 ranks, expected 2 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "1" + 20 * "0", "-o", "x")
     assert_refused(done, f"ranks: found {10**20}, expected 1 to 2147483647")
     done = matchbench("generate", "depth", "--ranks", "2", "--queue", "both", "-o", "x")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi conform --matrix`: rows are kept, a run is continued, an absent transport is no failure."""
+"""`matchbench mpi conform --matrix`: rows are kept, a run continues, an absent transport is not a failure."""
 
 import csv
 import json
@@ -194,7 +194,7 @@ def test_rows_of_another_plan_or_matrix_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(MatchbenchError, match=r"not empty, and no `matrix\.json` of earlier output in it"):
         run_matrix(MATRIX, MPI, Plan(), tmp_path / "full", Examined(), force=True)
     other = Mpi(compiler="mpicc", launcher=("mpirun",), flavour="openmpi")
-    with pytest.raises(MatchbenchError, match="of flavour openmpi found; expected hydra"):
+    with pytest.raises(MatchbenchError, match="found launcher mpirun of flavour openmpi; expected hydra"):
         run_matrix(MATRIX, other, Plan(), tmp_path / "new", Examined(), force=False)
 
 
@@ -210,17 +210,17 @@ def test_shipped_matrices_set_variables_that_reports_show() -> None:
     ("text", "said"),
     [
         ("environment = 3", "environment is 3; expected list"),
-        ("colour = 'red'", "key colour found; expected about, flavour, environment"),
-        ("", "no environment found; expected environments of different names"),
-        ("[[environment]]\nname = 'a/b'", "name 'a/b' found; expected letters, digits, dots and hyphens"),
+        ("colour = 'red'", "found key colour; expected about, flavour, environment"),
+        ("", "found no environment; expected environments of different names"),
+        ("[[environment]]\nname = 'a/b'", "found name 'a/b'; expected letters, digits, dots and hyphens"),
         (
             "[[environment]]\nname = 'a'\nvariables = { X = 1 }",
             "expected variables and launcher words as text",
         ),
         ("[[environment]]\nname = 'a'\nranks = 5", "ranks is 5; expected 1 to 4"),
-        ("[[environment]]\nname = 'a'\nlibrary = '('", "library is no regular expression"),
-        ("[[environment]]\nname = 'a'\n[[environment]]\nname = 'a'", "a, a found; expected environments of"),
-        ("=", "cannot be read as TOML"),
+        ("[[environment]]\nname = 'a'\nlibrary = '('", "library is not a regular expression"),
+        ("[[environment]]\nname = 'a'\n[[environment]]\nname = 'a'", "found a, a; expected environments of"),
+        ("=", "found no TOML"),
     ],
 )
 def test_a_matrix_of_another_form_is_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_a_matrix_of_another_form_is_refused(text: str, said: str, tmp_path: Pat
 
 def test_a_matrix_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mpi", "conform", "--matrix", "lam", "-o", "out"]) == 2
-    assert "lam: no such file; expected a file, or one of the shipped matrices mpich, open-mpi" in (
+    assert "lam: found no such file; expected a file, or one of the shipped matrices mpich, open-mpi" in (
         capsys.readouterr().err
     )
     assert main(["mpi", "conform", "--matrix", "mpich"]) == 2
-    assert "--matrix needs -o DIR" in capsys.readouterr().err
+    assert "--matrix: found no -o, expected -o DIR" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not shutil.which("mpicc.openmpi"), reason="Open MPI is not installed")

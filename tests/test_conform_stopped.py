@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi conform` while processes are stopped: time in which nothing can run is no hang."""
+"""`matchbench mpi conform` while processes are stopped: time in which nothing can run is not a hang."""
 
 import fcntl
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi conform` after an interruption: the same command goes on, anything else is refused."""
+"""`matchbench mpi conform` after an interruption: the same command continues, anything else is refused."""
 
 import hashlib
 import json
@@ -116,7 +116,7 @@ def test_wherever_it_is_interrupted_the_same_command_goes_on(
         assert simulation(cut=cut) == 130
         kept = json.loads(simulation.kept.read_text().splitlines()[1])["asked"]
         said = capsys.readouterr().err
-        assert f"{kept} programs are kept; the same command with -o {simulation.out} goes on\n" in said
+        assert f"{kept} programs are kept; the same command with -o {simulation.out} continues\n" in said
         assert simulation() == 1, cut
         assert f"matchbench: {kept} programs were run before\n" in capsys.readouterr().err
         assert of_search(simulation.report()) == of_search(whole), cut
@@ -215,7 +215,7 @@ def test_a_library_of_another_version_is_refused(
         assert simulation(runner=runner) == 2
         assert (
             f"matchbench: {simulation.kept}: the search began on {began}, found {found}; "
-            "go on where it began, or remove the file to begin anew\n"
+            "continue where it began, or remove the file to start over\n"
         ) in capsys.readouterr().err
     assert json.loads(simulation.kept.read_text().splitlines()[1]) == json.loads(before.splitlines()[1])
 
@@ -248,7 +248,7 @@ def test_a_damaged_state_is_refused(simulation: Simulation, capsys: pytest.Captu
             assert simulation(*words) == 2, name
             assert (
                 f"matchbench: {simulation.kept}: not the state of an interrupted `matchbench mpi conform`; "
-                "remove it to begin anew\n"
+                "remove it to start over\n"
             ) in capsys.readouterr().err, name
             assert simulation.kept.read_bytes() == content, name
     simulation.kept.unlink()

@@ -150,7 +150,10 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
             "no-such-mpicc: no such compiler; name the mpicc of your MPI with --mpicc or $MPICC",
         ),
         (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher; name one after --"),
-        (["--mpicc", "FAKE", "--hostfile", "nowhere"], "nowhere: no such file"),
+        (
+            ["--mpicc", "FAKE", "--hostfile", "nowhere"],
+            "nowhere: found no such file, expected a list of hosts",
+        ),
         (
             ["--mpicc", "FAKE", "--hostfile", "hosts", "--", "true"],
             "true: no known option for a file of hosts; give the launcher's own option after --",
@@ -493,7 +496,7 @@ def test_an_interrupted_measurement_goes_on_with_the_series_that_are_missing(
     if by == signal.SIGINT:
         assert (status, said) == (
             130,
-            f"matchbench: 2 of {len(SERIES)} series are kept; the same command with -o o goes on\n"
+            f"matchbench: 2 of {len(SERIES)} series are kept; the same command with -o o continues\n"
             "matchbench: interrupted\n",
         )
         # A killed process may have written a part of a line.
@@ -531,8 +534,9 @@ def test_series_of_another_plan_or_processor_are_not_mixed(
     assert (done.returncode, done.stderr.splitlines()[1:]) == (
         2,
         [
-            f"matchbench: {kept}: series of Fake MPI 1.0 on none on a and b found, and one of Fake MPI "
-            "1.0 on another on a and b; go on where the measurement began, or remove the file to begin anew"
+            f"matchbench: {kept}: found series of Fake MPI 1.0 on none on a and b and of Fake MPI "
+            "1.0 on another on a and b; continue where the measurement began, "
+            "or remove the file to start over"
         ],
     )
     assert len(kept.read_text().splitlines()) == 3

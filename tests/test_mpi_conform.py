@@ -316,7 +316,9 @@ def test_a_program_that_fails_only_after_others_is_not_a_shrunk_failure() -> Non
 
 def test_a_file_that_is_not_an_outcome_file_is_refused() -> None:
     programs = Programs(1, 0, 3, ranks=2)
-    with pytest.raises(MatchbenchError, match=r"outcomes of rank 0: first record \[.*\] found; expected \["):
+    with pytest.raises(
+        MatchbenchError, match=r"outcomes of rank 0: found the first record \[.*\]; expected \["
+    ):
         programs.judge(0, [b"rubbish!" * 8, b""])
 
 

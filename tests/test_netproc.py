@@ -298,7 +298,7 @@ def test_damaged_captures_are_refused_with_the_packet(
         "empty": (b"", "begins with 0 bytes; expected a pcap or pcapng file"),
         "text": (b"hello, world", "begins with the bytes 68 65 6c 6c"),
         "link": (whole[:20] + struct.pack("<I", 147) + whole[24:], "packet 1: link type 147"),
-        "none": (whole[:24], "no packets found; expected at least one; capture longer"),
+        "none": (whole[:24], "found no packets; expected at least one; capture longer"),
     }
     for name, (data, message) in cases.items():
         path = tmp_path / f"{name}.pcap"

@@ -109,4 +109,8 @@ def test_odd_names_are_read_written_and_shown(halo: mb.Trace, tmp_path: Path, ma
     done = matchbench("trace", "info", f"{ODD}.none", PYTHONIOENCODING="ascii:strict")
     shown = r'a$b$ <i>&\xff\x1b[31m\U0001f600 "q.none'
     assert done.returncode == BAD_INPUT
-    assert done.stderr == f"matchbench: {shown}: no such file or directory\n"
+    assert (
+        done.stderr
+        == f"matchbench: {shown}: found no such file, expected a trace's directory or NAME.tar.xz; "
+        "check the path\n"
+    )

@@ -138,7 +138,7 @@ def test_a_template_has_a_name_of_its_own(matchbench: Command) -> None:
 @pytest.mark.parametrize(
     ("name", "flags", "text"),
     [
-        ("later", ["-DVERSION=2"], "interface version 2 found, expected 1; build the library with the crate"),
+        ("later", ["-DVERSION=2"], "found interface version 2, expected 1; build the library with the crate"),
         ("lacks", ["-DOFFER=nullptr", "-Wno-unused-function"], "the table has no function `offer`"),
         (
             "other",
@@ -169,10 +169,10 @@ def test_files_that_are_no_library_are_refused(matchbench: Command, tmp_path: Pa
     (tmp_path / "text.so").write_text("no library")
     for path, text in [
         ("./text.so", "./text.so: found no object file, expected a shared library for "),
-        ("nowhere.so", "nowhere.so: No such file or directory, expected a shared library"),
-        ("./nowhere.py", "./nowhere.py: No such file or directory, expected a file with a class"),
+        ("nowhere.so", "nowhere.so: found no such file, expected a shared library; check the path"),
+        ("./nowhere.py", "./nowhere.py: found no such file, expected a file with a class"),
         (".", "unknown engine `.`; expected one of: "),
-        ("./", "./: Is a directory, expected a shared library"),
+        ("./", "./: found a directory, expected a shared library"),
     ]:
         done = matchbench("engine", "test", path)
         assert done.returncode == 2

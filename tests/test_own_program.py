@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A match program of the user's in a comparison: from the template, refused when wrong, named in results."""
+"""A user-written match program in a comparison: from the template, refused when wrong, named in results."""
 
 import hashlib
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_a_program_that_changes_while_a_sweep_runs_is_refused(tmp_path: Path, ha
     assert replay(task)["total"]["matches"][0] > 0
     path.write_text(_native.match_template(4))
     with pytest.raises(
-        mb.MatchbenchError, match=r"mine\.mb: SHA-256 .* found, expected .*; the file was changed"
+        mb.MatchbenchError, match=r"mine\.mb: found SHA-256 .*, expected .*; the file was changed"
     ):
         replay(task)
 

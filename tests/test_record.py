@@ -49,7 +49,10 @@ def recorder() -> Path:
 def test_an_unknown_program_is_refused(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
     assert recorder.is_file()
     done = matchbench("record", "-o", "t", "--", "mpirrun", "-n", "2", "./a")
-    assert (done.returncode, done.stderr) == (2, "matchbench: mpirrun: no such program\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "matchbench: mpirrun: found no such program, expected a launcher such as mpirun; check the name\n",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -202,7 +205,7 @@ def fake(
         (
             2,
             "stopped",
-            "its recorder could not go on (a full disk or another limit); standard error had the reason",
+            "its recorder stopped (a full disk or another limit); standard error had the reason",
         ),
         (0, "cut", "it ended without MPI_Finalize (a signal, exit or a fatal error)"),
         (4, "aborted", "it called MPI_Abort"),
@@ -295,7 +298,7 @@ class Recorded:
     ("delays_ns", "how_long"),
     [
         ([(700, 1000), (800, 1000)], "ranks were ready to run and waited for a processor for 75.0 %"),
-        ([], "the trace does not tell for how long ranks waited for a processor"),
+        ([], "the trace does not say for how long ranks waited for a processor"),
     ],
 )
 def test_ranks_that_outnumber_processors_are_reported(

@@ -42,7 +42,7 @@ def programs() -> list[ParameterSet]:
                 found.append(pytest.param(Path(message["executable"]), folder, id=name))
     if not found:
         # Without parameters pytest would skip the test, and no Rust test would run unnoticed.
-        msg = f"{LIST}: no test program found, expected those of {FOLDER or 'the workspace'}; run `make test`"
+        msg = f"{LIST}: found no test program, expected those of {FOLDER or 'the workspace'}; run `make test`"
         raise ValueError(msg)
     return found
 

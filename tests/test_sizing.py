@@ -179,10 +179,10 @@ def test_wrong_input_is_refused_with_what_was_expected() -> None:
             mb.MatchbenchError, match="engine `alpu`: found a value for `cells`, expected none"
         ):
             mb.size(trace, costs=[mb.engine("alpu", cells=256)])
-        with pytest.raises(mb.MatchbenchError, match="buckets: 0 found, expected at least 1"):
+        with pytest.raises(mb.MatchbenchError, match="buckets: found 0, expected at least 1"):
             mb.size(trace, costs=[], buckets=[0])
         found = mb.size(trace, costs=[])
-        with pytest.raises(mb.MatchbenchError, match="entries: -1 found, expected at least 0"):
+        with pytest.raises(mb.MatchbenchError, match="entries: found -1, expected at least 0"):
             found.overflows(-1, trace=trace.name, queue="posted")
         with pytest.raises(mb.MatchbenchError, match="no curve `oldest_of_queue` of trace `other`"):
             found.overflows(1, trace="other", queue="posted")

@@ -4,7 +4,7 @@
 # Runs parts of `make nightly`, the targets `nightly-PART` of the Makefile, one after the other, and prints a table of
 # their status and time. The output of each is in out/nightly/PART.log. A part that fails does not stop the others;
 # the exit status is 1 when one failed. A part that passed leaves out/nightly/PART.stamp and is not repeated on the same
-# files with the same sizes, so that an interrupted run goes on where it stopped; remove out/nightly to repeat all.
+# files with the same sizes, so that an interrupted run continues where it stopped; remove out/nightly to repeat all.
 # Environment: SIZES, the sizes as text; PART_LIMIT, the time after which a part has failed (default 2h).
 set -u
 cd "$(dirname "$0")/.."

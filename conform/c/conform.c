@@ -63,7 +63,7 @@ void observe(OutcomeRecord record) {
   pending_count = pending_count + 1;
 }
 
-/* Time for which this thread has waited for a processor; 0 if the system does not tell. For a signal handler. */
+/* Time for which this thread has waited for a processor; 0 if the system does not say. For a signal handler. */
 static long long waited_for_processor_us(void) {
   const int error = errno;
   char text[96];

@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   if (ranks != RANKS) {
-    if (rank == 0) fprintf(stderr, "%d ranks found; expected %d\n", ranks, RANKS);
+    if (rank == 0) fprintf(stderr, "found %d ranks; expected %d\n", ranks, RANKS);
     MPI_Finalize();
     return 2;
   }

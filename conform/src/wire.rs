@@ -176,7 +176,7 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
     /// The first record is not the header.
-    #[error("outcomes of rank {rank}: first record {found:?} found; expected {expected:?}")]
+    #[error("outcomes of rank {rank}: found the first record {found:?}; expected {expected:?}")]
     Header {
         /// The rank.
         rank: u8,
@@ -254,22 +254,22 @@ impl Reader {
     fn add(&mut self, record: &OutcomeRecord) -> Result<(), String> {
         let &OutcomeRecord { kind, at, step, source, tag, count, message, flags } = record;
         let kind = RecordKind::from_code(kind)
-            .ok_or_else(|| format!("kind {kind} found; expected 1 to {}", RecordKind::ALL.len()))?;
-        let at = usize::try_from(at).map_err(|_| format!("operation {at} found; expected 0 or more"))?;
+            .ok_or_else(|| format!("found kind {kind}; expected 1 to {}", RecordKind::ALL.len()))?;
+        let at = usize::try_from(at).map_err(|_| format!("found operation {at}; expected 0 or more"))?;
         if kind == RecordKind::Begin {
             return self.begin(at);
         }
         let Some(outcome) = self.outcomes.last_mut().filter(|_| self.is_open) else {
             return Err(format!("{kind:?} found outside of a program; expected Begin"));
         };
-        let step = StepId::try_from(step).map_err(|_| format!("step {step} found; expected 0 or more"))?;
+        let step = StepId::try_from(step).map_err(|_| format!("found step {step}; expected 0 or more"))?;
         let status = ObservedStatus { source, tag, count, message: StepId::try_from(message).ok(), flags };
         let event = match kind {
             RecordKind::Header | RecordKind::Begin => {
                 return Err(format!("{kind:?} found in program {}; expected an event or End", outcome.program));
             }
             RecordKind::End if at != outcome.program => {
-                return Err(format!("end of program {at} found; expected that of program {}", outcome.program));
+                return Err(format!("found the end of program {at}; expected that of program {}", outcome.program));
             }
             RecordKind::End => {
                 outcome.end = End::Finished;
@@ -290,7 +290,7 @@ impl Reader {
             RecordKind::Drained => {
                 let comm = i32::try_from(step).ok().and_then(Comm::from_code);
                 let comm =
-                    comm.ok_or_else(|| format!("communicator {step} found; expected 0 to {}", Comm::ALL.len() - 1))?;
+                    comm.ok_or_else(|| format!("found communicator {step}; expected 0 to {}", Comm::ALL.len() - 1))?;
                 RawEvent::Drained { comm, status }
             }
             RecordKind::Failed => RawEvent::Failed { step, class: flags },
@@ -302,11 +302,11 @@ impl Reader {
     fn begin(&mut self, program: usize) -> Result<(), String> {
         let next = self.outcomes.last().map_or(0, |last| last.program + 1);
         if self.is_open {
-            return Err(format!("beginning of program {program} found; expected the end of program {}", next - 1));
+            return Err(format!("found the beginning of program {program}; expected the end of program {}", next - 1));
         }
         if !(next..self.programs).contains(&program) {
             return Err(format!(
-                "beginning of program {program} found; expected one of the programs {next} to {}",
+                "found the beginning of program {program}; expected one of the programs {next} to {}",
                 self.programs.saturating_sub(1)
             ));
         }

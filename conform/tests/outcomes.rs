@@ -66,15 +66,15 @@ fn an_invalid_record_is_refused_with_its_index() {
     };
     assert_eq!(
         refused(&set(1, 7)),
-        "outcomes of rank 1: first record [1, 7, 2, 1, 2] found; expected [1, 1431257677, 2, 1, 2]"
+        "outcomes of rank 1: found the first record [1, 7, 2, 1, 2]; expected [1, 1431257677, 2, 1, 2]"
     );
-    assert_eq!(refused(&set(8, 77)), "outcomes of rank 1: record 1: kind 77 found; expected 1 to 12");
+    assert_eq!(refused(&set(8, 77)), "outcomes of rank 1: record 1: found kind 77; expected 1 to 12");
     assert_eq!(
         refused(&set(9, 1)),
-        "outcomes of rank 1: record 1: beginning of program 1 found; expected one of the programs 0 to 0"
+        "outcomes of rank 1: record 1: found the beginning of program 1; expected one of the programs 0 to 0"
     );
     assert_eq!(refused(&set(8, 3)), "outcomes of rank 1: record 1: End found outside of a program; expected Begin");
-    assert_eq!(refused(&set(9, -1)), "outcomes of rank 1: record 1: operation -1 found; expected 0 or more");
+    assert_eq!(refused(&set(9, -1)), "outcomes of rank 1: record 1: found operation -1; expected 0 or more");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl SyscallHandler for Bench {
                 }
             }
             (Service::Exit, status) => return SyscallResult::Exit(status),
-            _ => panic!("benchmark: call {call:?} found; expected a mark or exit"),
+            _ => panic!("benchmark: found call {call:?}; expected a mark or exit"),
         }
         SyscallResult::Value(0)
     }

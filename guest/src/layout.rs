@@ -42,9 +42,9 @@ const ANY_PID: u16 = u16::MAX;
 
 /// Numbers in the byte order of an instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order(pub Isa);
+pub struct ByteOrder(pub Isa);
 
-impl Order {
+impl ByteOrder {
     /// 16 bits.
     #[must_use]
     pub const fn half(self, value: u16) -> [u8; 2] {
@@ -95,7 +95,7 @@ impl Order {
 
 /// The descriptor of an operation.
 #[must_use]
-pub fn descriptor(order: Order, op: &Op) -> [u8; BYTES as usize] {
+pub fn descriptor(order: ByteOrder, op: &Op) -> [u8; BYTES as usize] {
     let (kind, name, pattern) = match *op {
         Op::Arrive { msg, envelope } => (PUT, msg.0, Pattern::exactly(envelope)),
         Op::Post { recv, pattern } => (POST, recv.0, pattern),
@@ -121,7 +121,7 @@ pub fn descriptor(order: Order, op: &Op) -> [u8; BYTES as usize] {
 /// The outcome of an operation by the answer in its descriptor at `address`, or `None` if that is
 /// outside of memory.
 #[must_use]
-pub fn outcome(order: Order, op: &Op, memory: &Memory, address: u64) -> Option<Outcome> {
+pub fn outcome(order: ByteOrder, op: &Op, memory: &Memory, address: u64) -> Option<Outcome> {
     let found = order.read_word(memory, address + at::FOUND)? != 0;
     let partner = order.read_double(memory, address + at::PARTNER)?;
     Some(outcome_of(op, found.then_some(partner)))

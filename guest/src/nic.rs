@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use mb_core::{Cycles, Op, Outcome};
 use mb_processor::{InstructionClass, Isa, Memory, Retired, Service, Syscall, SyscallHandler, SyscallResult};
 
-use crate::layout::{self, BYTES, Order};
+use crate::layout::{self, BYTES, ByteOrder};
 use crate::service;
 
 /// An operation that the firmware has answered.
@@ -57,7 +57,7 @@ impl Visit {
 /// The handler of a firmware.
 #[derive(Clone, Debug)]
 pub struct Nic {
-    order: Order,
+    order: ByteOrder,
     ring: u64,
     /// The operation of each occupied slot.
     slots: Vec<Option<Op>>,
@@ -80,7 +80,7 @@ impl Nic {
         let ring = end.next_multiple_of(BYTES);
         memory.grow((ring - end + slots as u64 * BYTES) as usize);
         Self {
-            order: Order(isa),
+            order: ByteOrder(isa),
             ring,
             slots: vec![None; slots],
             next: 0,

@@ -12,7 +12,7 @@
 use mb_core::{Op, Outcome};
 use mb_processor::Isa;
 
-use crate::layout::{self, Order};
+use crate::layout::{self, ByteOrder};
 
 /// A committed program: SPINE with the receive firmware as its handler.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,7 +64,7 @@ pub fn frame(op: &Op) -> [u8; FRAME_BYTES] {
     let length = (rest.len() as u16).to_be_bytes();
     // Ports 49152, the first of the dynamic ones; no checksum.
     rest[..UDP].copy_from_slice(&[0xc0, 0, 0xc0, 0, length[0], length[1], 0, 0]);
-    rest[UDP + ALIGNMENT..].copy_from_slice(&layout::descriptor(Order(Isa::Rv64), op));
+    rest[UDP + ALIGNMENT..].copy_from_slice(&layout::descriptor(ByteOrder(Isa::Rv64), op));
     frame
 }
 

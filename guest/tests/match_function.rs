@@ -2,7 +2,7 @@
 //! The compiled match function of `guest/match.h` against a golden function, which was written from
 //! hemmert2007 figure 1 and independently of the C code.
 
-use mb_guest::layout::{BYTES, Order};
+use mb_guest::layout::{BYTES, ByteOrder};
 use mb_guest::{Guest, service};
 use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 use proptest::prelude::*;
@@ -94,7 +94,7 @@ impl SyscallHandler for OneCase {
 struct Compiled<H> {
     hart: H,
     memory: Memory,
-    order: Order,
+    order: ByteOrder,
     descriptor: u64,
 }
 
@@ -105,7 +105,7 @@ impl<H: Hart> Compiled<H> {
         let mut memory = Guest::Cases.program(isa).memory(0);
         let descriptor = memory.range().end.next_multiple_of(BYTES);
         memory.grow((MOST_ITEMS + 2) * BYTES as usize);
-        Self { hart, memory, order: Order(isa), descriptor }
+        Self { hart, memory, order: ByteOrder(isa), descriptor }
     }
 
     fn write(&mut self, at: u64, bytes: &[u8]) {

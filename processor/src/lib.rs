@@ -11,7 +11,7 @@
 //! | `memory` | [`Memory`] holds values; [`hierarchy`] times caches, MSHRs and the memory channel; a [`system::MemorySystem`] does both: [`shared_l2`], [`directory`] |
 //! | `cores` | [`out_of_order`] and [`barrel`] time instructions; [`chip`] executes them cycle by cycle; [`predictor`] predicts branches |
 //!
-//! Function and timing are apart. A hardware thread ([`Hart`]) executes one instruction when its
+//! Function and timing are separate. A hardware thread ([`Hart`]) executes one instruction when its
 //! timing model calls [`Hart::step`], and returns what it executed ([`Retired`]). Values are read
 //! and written at that call, so locks and spin loops interleave in simulated time. A timing model
 //! reads registers, addresses and branch directions, never values. Only [`chip`] differs: its

@@ -57,7 +57,7 @@ const MHARTID: u16 = 0xf14;
 /// Most instructions of a test.
 const LIMIT: u64 = 100_000_000;
 
-struct Machine {
+struct UnitTestMachine {
     memory: Memory,
     pc: u64,
     registers: [u64; 64],
@@ -84,7 +84,7 @@ pub fn unit_test(file: &[u8]) -> Result<Verdict, UnitTestError> {
     if let Some(bytes) = loaded.get(range.start, length) {
         memory.write(range.start, bytes).map_err(|error| Fault::of(error, program.entry(), range.start, 1))?;
     }
-    let mut machine = Machine {
+    let mut machine = UnitTestMachine {
         memory,
         pc: program.entry(),
         registers: [0; 64],
@@ -102,7 +102,7 @@ pub fn unit_test(file: &[u8]) -> Result<Verdict, UnitTestError> {
     Err(UnitTestError::Endless { pc: machine.pc, instructions: LIMIT })
 }
 
-impl Machine {
+impl UnitTestMachine {
     fn load(&self, address: u64, width: u8) -> Result<u64, Fault> {
         let found = self.memory.get(address, width.into());
         let found = found.ok_or(Fault::Access { pc: self.pc, address, bytes: width })?;

@@ -117,7 +117,7 @@ class Trust:
     ranks_per_processor, waiting_share
         These two; None if no trace tells.
     untold
-        Traces that do not tell whether ranks shared processors.
+        Traces that do not say whether ranks shared processors.
     incomplete
         Traces that are not complete, or did not finish their replay.
     measured

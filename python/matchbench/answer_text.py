@@ -241,7 +241,7 @@ def _recordings(answer: Answer) -> Iterator[str]:
         yield f"{traces} recorded with {most}{trust.ranks_per_processor:.3g} ranks per processor{waiting}"
     if trust.untold:
         traces = f"{trust.untold[0]} does" if len(trust.untold) == 1 else f"{len(trust.untold)} traces do"
-        yield f"{traces} not tell whether ranks shared processors"
+        yield f"{traces} not say whether ranks shared processors"
     if trust.incomplete:
         yield f"trace or replay is incomplete: {_list(trust.incomplete, 'more')}"
 

@@ -143,5 +143,5 @@ def _check_size(member: tarfile.TarInfo, target: Path, first: bytes) -> None:
     except TraceError as error:
         raise tarfile.ReadError(str(error)) from error
     if expected is not None and member.size != expected:
-        msg = f"{target.name}: file of {member.size} bytes found, expected {expected} by its header"
+        msg = f"{target.name}: found a file of {member.size} bytes, expected {expected} by its header"
         raise tarfile.ReadError(msg)

@@ -103,7 +103,7 @@ RESULTS = {
     "origin": Column(
         _STR,
         "",
-        "engines of the user's: `program`, `library` or `python`, the path of the file, its SHA-256, and the "
+        "user-defined engines: `program`, `library` or `python`, the path of the file, its SHA-256, and the "
         "version of the interface of libraries; null for engines of matchbench",
     ),
     "timing": Column(_STR, "", "kind of the times: `bound`, `simulated` or `measured`"),
@@ -187,7 +187,7 @@ DEPTHS = {
         "entries",
         "smallest search depth in this bin: position of the match, from the oldest entry on, in the queue "
         "that the later of receive and message searched, when the engine accepted it; counted in lists of "
-        "the replay, not told by the engine",
+        "the replay, not reported by the engine",
     ),
     "depth_to": Column(_I64, "entries", "largest search depth in this bin"),
     "matches": Column(_I64, "", "matches of this depth; none on an engine that breaks MPI's order"),
@@ -251,12 +251,12 @@ REFERENCE = {
     **_repeated("matches", "operations", "visits_mean", "visits_max", "posted_max", "unexpected_max"),
     "state": Column(_STR, "", "state of the trace: `complete`, `stopped`, `cut` or `aborted`"),
     "host_ranks": Column(_I64, "ranks", "ranks on the recording's host with the most ranks per processor"),
-    "host_processors": Column(_I64, "", "processors of this host; null if the trace does not tell"),
+    "host_processors": Column(_I64, "", "processors of this host; null if the trace does not say"),
     "waiting_share": Column(
         _F64,
         "",
         "share of the recorded time in which ranks were ready to run and waited for a processor, 0 to 1; "
-        "null if the trace does not tell",
+        "null if the trace does not say",
     ),
 }
 

@@ -51,7 +51,7 @@ def compare(
     Raises
     ------
     MatchbenchError
-        When a trace is defective, or an engine or a parameter is wrong, or an engine of the user's does not
+        When a trace is defective, or an engine or a parameter is wrong, or a user-defined engine does not
         keep MPI's order.
 
     Examples

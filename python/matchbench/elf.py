@@ -36,7 +36,7 @@ class Linkage:
 
 
 def linkage(path: Path) -> Linkage | None:
-    """Read how the program `path` is linked; None if it is no 64-bit ELF file.
+    """Read how the program `path` is linked; None if it is not a 64-bit ELF file.
 
     Parameters
     ----------

@@ -86,12 +86,12 @@ class Setup:
     preset, parameters
         Preset of the engine `microcode`, and values that replace parameters of it.
     after_match
-        What becomes of a matching item and of a header without a match; a header's own replaces it.
+        What happens to a matching item and of a header without a match; a header's own replaces it.
 
     Raises
     ------
     MatchbenchError
-        When the program or a parameter is wrong, or a header expects what is no name.
+        When the program or a parameter is wrong, or a header expects an unknown name.
     """
 
     def __init__(

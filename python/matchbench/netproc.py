@@ -105,7 +105,7 @@ def traffic(source: str, *, packets: int | None = None, seed: int = 1, mean_burs
         msg = f"{source}: {error}"
         raise MatchbenchError(msg) from None
     if not found["packets"]:
-        msg = f"{source}: no packets found; expected at least one; capture longer, or without a filter"
+        msg = f"{source}: found no packets; expected at least one; capture longer, or without a filter"
         raise MatchbenchError(msg)
     return Traffic(path.stem, data, {})
 
@@ -274,7 +274,7 @@ def rate(packets_per_second: float) -> str:
 
 
 def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipulation: bool = False) -> bytes:
-    """Compile a handler, one C file against `handler.h`, with SPINE; return the ELF file.
+    """Compile a handler, a single C file that includes `handler.h`, with SPINE; return the ELF file.
 
     Parameters
     ----------
@@ -291,9 +291,12 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
         When the compiler is missing or refuses the handler; the message has the compiler's.
     """
     source = read_file(handler, "a C file with a handler")
+    if handler.suffix != ".c":
+        msg = f"{handler}: found the suffix `{handler.suffix}`; expected a C file with a handler, NAME.c"
+        raise MatchbenchError(msg)
     if shutil.which(compiler) is None:
         hint = "install gcc-riscv64-linux-gnu, or name another with --cc"
-        msg = f"{compiler}: not found; expected a C compiler for RV64; {hint}"
+        msg = f"{compiler}: found no such program; expected a C compiler for RV64; {hint}"
         raise MatchbenchError(msg)
     with tempfile.TemporaryDirectory(prefix="matchbench-") as directory:
         folder = Path(directory).resolve()
@@ -312,6 +315,6 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
             if done.returncode != 0:
                 found = done.stderr.replace(f"{own}/", "").replace(f"{folder}/", "").strip()
                 found = found or f"exit status {done.returncode}"
-                msg = f"{handler}: {compiler} refuses it:\n{found}"
+                msg = f"{handler}: rejected by {compiler}; expected a C file with a handler:\n{found}"
                 raise BuildError(msg)
         return output.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Checks and tests engines of the user's, in a process of their own if they come from a file.
+"""Checks and tests user-defined engines, in a process of their own if they come from a file.
 
 A library can crash or never return. Its check runs in another process, which says what it does next; that
 process is ended when nothing happens for a time, and the last thing that it said is named.
@@ -22,7 +22,7 @@ from matchbench._native import Engine, MatchbenchError, kit_checks
 from matchbench.native_types import KitReport, Origin
 
 SILENCE_S = 60.0
-"""Seconds without a sign of life after which a check is ended."""
+"""Seconds without progress after which a check is ended."""
 
 Work: TypeAlias = Literal["check", "test"]
 Tell: TypeAlias = Callable[[str], object]
@@ -32,7 +32,7 @@ _passed: set[str] = set()
 
 
 def check(engine: Engine, *, apart: bool = True, silence_s: float = SILENCE_S) -> None:
-    """Check that an engine of the user's gives the outcomes of MPI's rules; one of matchbench does.
+    """Check that a user-defined engine gives the outcomes of MPI's rules; one of matchbench does.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def check(engine: Engine, *, apart: bool = True, silence_s: float = SILENCE_S) -
     apart
         Check an engine of a file in a process of its own.
     silence_s
-        Seconds without a sign of life after which that process is ended.
+        Seconds without progress after which that process is ended.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def run_kit(engine: Engine, *, silence_s: float = SILENCE_S, tell: Tell = lambda
     engine
         The engine; one of a file is tested in a process of its own.
     silence_s
-        Seconds without a sign of life after which that process is ended.
+        Seconds without progress after which that process is ended.
     tell
         Called with what is run next.
 
@@ -85,7 +85,7 @@ def run_kit(engine: Engine, *, silence_s: float = SILENCE_S, tell: Tell = lambda
 
 
 def describe(origin: Origin | None) -> str | None:
-    """Describe where an engine of the user's comes from, in one line; None for one of matchbench.
+    """Describe where a user-defined engine comes from, in one line; None for one of matchbench.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class PythonEngine:
         raise NotImplementedError
 
     def next_event(self) -> int | None:
-        """Return the time of the next event in ps, or None if no completion is owed."""
+        """Return the time of the next event in ps, or None if no completion is outstanding."""
         raise NotImplementedError
 
     def run_until(self, until: int) -> Iterable[Completion]:
@@ -105,7 +105,7 @@ class PythonEngine:
         raise NotImplementedError
 
     def busy(self) -> int:
-        """Return the time spent on operations whose completions were handed out, ps."""
+        """Return the time spent on operations whose completions were returned, ps."""
         return 0
 
 
@@ -124,7 +124,11 @@ def load(path: str) -> type[PythonEngine]:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        msg = f"{path}: {error.strerror}, expected a file with a class of matchbench.PythonEngine"
+        unreadable = f"a file that cannot be read ({error.strerror})"
+        found = "no such file" if isinstance(error, FileNotFoundError) else unreadable
+        msg = (
+            f"{path}: found {found}, expected a file with a class of matchbench.PythonEngine; check the path"
+        )
         raise MatchbenchError(msg) from error
     sha256 = hashlib.sha256(content).hexdigest()
     key = (str(Path(path).resolve()), sha256)
@@ -142,10 +146,10 @@ def origin(engine: object) -> tuple[str, str, str]:
     Raises
     ------
     MatchbenchError
-        When `engine` is no subclass of `PythonEngine`, or describes nothing.
+        When `engine` is not a subclass of `PythonEngine`, or describes nothing.
     """
     if not (isinstance(engine, type) and issubclass(engine, PythonEngine)):
-        msg = f"engine: {engine!r} found, expected a name, a path, or a subclass of matchbench.PythonEngine"
+        msg = f"engine: found {engine!r}, expected a name, a path, or a subclass of matchbench.PythonEngine"
         raise MatchbenchError(msg)
     path, sha256 = engine.__dict__.get("_file", (None, None))
     if path is None:

@@ -213,7 +213,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     """
     preload = library()
     if shutil.which(command[0]) is None:
-        msg = f"{command[0]}: no such program"
+        msg = f"{command[0]}: found no such program, expected a launcher such as mpirun; check the name"
         raise MatchbenchError(msg)
     check_unused(directory)
     directory = directory.absolute()

@@ -207,7 +207,7 @@ def _remarks(engine: Engine, report: Report) -> list[str]:
 
 def _stored(engine: Engine, report: Report) -> list[str]:
     """Say where the times of a measured engine are from that was not measured for this replay."""
-    # An engine of the user's has parameters of its own.
+    # A user-defined engine has parameters of its own.
     if engine.timing != "measured" or report["measured"] is not None or engine.origin is not None:
         return []
     source = next(each["detail"] for each in engine.parameters() if each["name"] == "operation")

@@ -17,7 +17,7 @@ STATES: tuple[TraceState, ...] = ("complete", "stopped", "cut", "aborted")
 
 WHY: dict[TraceState, str] = {
     "complete": "with the last finalization of MPI",
-    "stopped": "its recorder could not go on (a full disk or another limit); standard error had the reason",
+    "stopped": "its recorder stopped (a full disk or another limit); standard error had the reason",
     "cut": "it ended without MPI_Finalize (a signal, exit or a fatal error)",
     "aborted": "it called MPI_Abort",
 }
@@ -54,7 +54,7 @@ class Oversubscription:
 
 
 def oversubscription(trace: _native.Trace) -> Oversubscription | None:
-    """Return how far ranks shared processors; None if the trace does not tell.
+    """Return how far ranks shared processors; None if the trace does not say.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _sharing(trace: _native.Trace) -> str | None:
     else:
         who = "processors were shared with other programs"
     if found.share is None:
-        return f"{who}; the trace does not tell for how long ranks waited for a processor"
+        return f"{who}; the trace does not say for how long ranks waited for a processor"
     share = f"{100 * found.share:.1f} % of the time after MPI_Init"
     return f"{who}: ranks were ready to run and waited for a processor for {share}"
 
@@ -93,7 +93,7 @@ IN_STATS = (
 
 IN_REPLAY = (
     "the replay gives each rank a processor: it takes the CPU time between calls, simulates the time in "
-    "calls anew, and keeps what wildcards matched and how often programs polled"
+    "calls again, and keeps what wildcards matched and how often programs polled"
 )
 """What a replay does about shared processors."""
 

@@ -80,7 +80,7 @@ class Sizings:
             When there is no such curve.
         """
         if entries < 0:
-            msg = f"entries: {entries} found, expected at least 0"
+            msg = f"entries: found {entries}, expected at least 0"
             raise MatchbenchError(msg)
         curve = self.curves.filter(
             pl.col("trace") == trace,

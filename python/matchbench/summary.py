@@ -50,7 +50,7 @@ BREAKS_ORDER = " (breaks order)"
 """Suffix of an engine whose outcomes are not MPI's."""
 
 OWN = {"library": " (library)", "python": " (Python, slow)"}
-"""Suffix of an engine of the user's, by the first word of its origin."""
+"""Suffix of a user-defined engine, by the first word of its origin."""
 
 MEASURED = (
     "engine",

@@ -100,13 +100,13 @@ class Trace:
                 raise MatchbenchError(msg)
             return cls(path, path)
         if not path.exists():
-            msg = f"{path}: no such file or directory"
+            msg = f"{path}: found no such file, expected a trace's directory or NAME.tar.xz; check the path"
             raise MatchbenchError(msg)
         if not path.name.endswith(PACKED):
             msg = f"{path}: not a trace; name a trace's directory or NAME{PACKED}"
             raise MatchbenchError(msg)
         if not path.is_file():
-            msg = f"{path}: FIFO, socket or device found, expected a regular file"
+            msg = f"{path}: found a FIFO, socket or device, expected a regular file"
             raise MatchbenchError(msg)
         unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
         try:

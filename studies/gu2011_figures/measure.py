@@ -5,7 +5,7 @@ usage: measure.py [--list] [--only STUDY[,STUDY]] [--match TEXT] [--minutes N] [
        measure.py --check [--only STUDY[,STUDY]] [--match TEXT] [--build DIR] [--table FILE]
 
 A run whose row is in runs.csv is not repeated, unless --again is given or the program has changed, so that
-an interrupted call goes on where it stopped. --check repeats runs and compares every count with its row;
+an interrupted call continues where it stopped. --check repeats runs and compares every count with its row;
 status 1 if one differs. Programs are built in out/gu2011, or DIR.
 """
 
@@ -379,7 +379,7 @@ def make_runs(
         if known is not None and not again and known["program_hash"] == hashes[run.program]:
             continue
         if time.monotonic() - begun > 60 * minutes:
-            print("the time is up; call it again to go on")
+            print("the time is up; call it again to continue")
             break
         start = time.monotonic()
         row = execute(run, programs / run.program)

@@ -53,7 +53,7 @@ def saved(before: int, after: int) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; columns behind the first are numbers."""
+    """Print a table; columns after the first are numbers."""
     print("| " + " | ".join(head) + " |")
     print("|---" + "|---:" * (len(head) - 1) + "|")
     for row in rows:

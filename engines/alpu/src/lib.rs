@@ -62,7 +62,7 @@ pub struct AlpuParameters {
     /// Fixed time of every operation on the processor.
     #[parameter(range = 0..=MILLISECOND)]
     pub operation: Picos,
-    /// Way of an operation to the processor and of its answer back; many can be on it.
+    /// Latency of the transfer of an operation to the processor and of its answer back; transfers overlap.
     #[parameter(range = 0..=MILLISECOND)]
     pub offload: Picos,
     /// Time of each entry that the processor visits.
@@ -207,7 +207,7 @@ impl Alpu {
 
     /// When a cancel of the posted receive at rank `found` is answered. The processor has the
     /// position of its receive. A unit has no command that empties one cell, so a receive in a cell
-    /// costs a reset, and a session that inserts the others anew; the answer waits for the reset,
+    /// costs a reset, and a session that inserts the others again; the answer waits for the reset,
     /// after which no search finds the receive.
     fn cancel(&mut self, start: Picos, found: Option<usize>) -> Picos {
         self.end_session();

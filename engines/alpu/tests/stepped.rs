@@ -37,13 +37,13 @@ fn meet(one: Key, other: Key) -> bool {
     }
 }
 
-type Entry = (u64, Key);
+type CellEntry = (u64, Key);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Command {
     Start,
     Reset,
-    Insert(Entry),
+    Insert(CellEntry),
     Stop,
 }
 
@@ -57,7 +57,7 @@ struct Search {
 }
 
 struct Unit {
-    cells: Vec<Option<Entry>>,
+    cells: Vec<Option<CellEntry>>,
     block: usize,
     inserting: bool,
     /// A command, and when it is written.
@@ -135,7 +135,7 @@ struct Model {
     /// Posted receives and unexpected messages.
     units: [Unit; 2],
     /// Both lists of the processor, and how many entries of each are in the unit.
-    lists: [Vec<Entry>; 2],
+    lists: [Vec<CellEntry>; 2],
     inside: [usize; 2],
     header: Option<Header>,
 }
@@ -202,7 +202,7 @@ impl Model {
         (size - self.inside[list]).min(self.lists[list].len() - self.inside[list])
     }
 
-    /// What becomes of every operation, and when.
+    /// What happens to every operation, and when.
     fn run(&mut self, offers: &[(u64, Op)]) -> Vec<(Outcome, u64)> {
         let mut done: Vec<(Outcome, u64)> = Vec::new();
         let mut session: Option<(usize, bool)> = None;

@@ -239,7 +239,7 @@ fn the_way_to_the_processor_delays_answers_and_not_the_next_operation() {
 fn cells_are_whole_blocks() {
     assert_eq!(
         Alpu::new(checked(&AlpuParameters { cells: 30, ..BASE })).unwrap_err().to_string(),
-        "parameters contradict each other: 30 `cells` are not a whole number of blocks of 8"
+        "invalid parameters: 30 `cells` are not a whole number of blocks of 8"
     );
 }
 

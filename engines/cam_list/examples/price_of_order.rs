@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use mb_cam_list::{Arbiter, Corrections, ENTRY, HardwareConfig, Hazard, Machine};
+use mb_cam_list::{Arbiter, Corrections, ENTRY, HardwareConfig, Hazard, SteppedHardware};
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, RecvId};
 
 /// Receives of each workload.
@@ -49,7 +49,7 @@ fn arrive(number: u64) -> Op {
 
 /// Cycles of the last phase, until the hardware rests.
 fn cycles(parameters: &HardwareConfig, corrections: Corrections, workload: &Workload) -> u64 {
-    let mut machine = Machine::new(parameters, corrections);
+    let mut machine = SteppedHardware::new(parameters, corrections);
     let mut begin = 0;
     for phase in workload {
         begin = machine.now();

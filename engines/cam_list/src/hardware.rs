@@ -21,7 +21,7 @@
 mod machine;
 mod queue;
 
-pub use machine::{Done, Machine};
+pub use machine::{Done, SteppedHardware};
 
 /// A place where the design as published does not keep MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,6 +17,6 @@ mod parameters;
 pub mod stepped;
 
 pub use engine::{CamList, Counters, ENTRY};
-pub use hardware::{Corrections, Hazard, Machine};
+pub use hardware::{Corrections, Hazard, SteppedHardware};
 pub use parameters::{Arbiter, CamListParameters, HardwareConfig, ListSearch, Order};
 pub use stepped::Stepped;

@@ -3,7 +3,7 @@
 //!
 //! Contract: that of [`crate::CamList`], but for outcomes where a correction is missing; with all
 //! of them it gives the same completions, busy answers and delays apart: it tells no delays. Answers
-//! are known when their cycle has been stepped, so none is handed out ahead of time, and the lengths
+//! are known when their cycle has been stepped, so none is returned ahead of time, and the lengths
 //! of the queues are those of the entries in place. Cost: a transition of a machine for each cycle
 //! in which something happens, and a look at every slot of a CAM for each search.
 
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use mb_core::engine::{Accepted, Completion, Engine, Measurable, QueueLengths, Shortcuts};
 use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, ParameterError, Picos};
 
-use crate::hardware::{Corrections, Machine};
+use crate::hardware::{Corrections, SteppedHardware};
 use crate::parameters::{CamListParameters, HardwareConfig};
 
 /// One receiver's engine.
@@ -20,7 +20,7 @@ use crate::parameters::{CamListParameters, HardwareConfig};
 pub struct Stepped {
     clock: Clock,
     fifo: usize,
-    machine: Machine,
+    machine: SteppedHardware,
     pending: VecDeque<Completion>,
 }
 
@@ -33,7 +33,7 @@ impl Stepped {
         Ok(Self {
             clock: parameters.clock,
             fifo: parameters.fifo,
-            machine: Machine::new(&HardwareConfig::new(parameters)?, corrections),
+            machine: SteppedHardware::new(&HardwareConfig::new(parameters)?, corrections),
             pending: VecDeque::new(),
         })
     }

@@ -3,7 +3,7 @@
 //! the hardware as an engine, which passes cycles in which nothing happens.
 
 use mb_cam_list::{
-    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, Machine, Order, Stepped,
+    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, Order, Stepped, SteppedHardware,
 };
 use mb_core::{Accepted, Clock, Completion, Cycles, Delays, Engine, Picos, QueueLengths};
 use mb_kit::Server;
@@ -94,8 +94,8 @@ const VARIANTS: &[CamListParameters] = &[
 ];
 
 /// Answers in order of acceptance: cycle and outcome.
-fn stepped(parameters: &CamListParameters, offers: &[Offer]) -> Result<Machine, String> {
-    let mut machine = Machine::new(&HardwareConfig::new(parameters).unwrap(), Corrections::ALL);
+fn stepped(parameters: &CamListParameters, offers: &[Offer]) -> Result<SteppedHardware, String> {
+    let mut machine = SteppedHardware::new(&HardwareConfig::new(parameters).unwrap(), Corrections::ALL);
     for offer in offers {
         while machine.now() < CLOCK.edge_at_or_after(offer.at).0 {
             machine.step();

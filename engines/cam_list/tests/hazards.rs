@@ -6,7 +6,9 @@
 mod price_of_order;
 
 use mb_cam_list::hardware::Done;
-use mb_cam_list::{Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, Machine, Order};
+use mb_cam_list::{
+    Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, Order, SteppedHardware,
+};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_oracle::Oracle;
 
@@ -47,7 +49,7 @@ fn arrive(msg: u64, tag: u64) -> Op {
 
 /// Runs operations, each in its cycle; the outcomes in order of acceptance.
 fn run(corrections: Corrections, offers: &[(u64, Op)]) -> Vec<Outcome> {
-    let mut machine = Machine::new(&parameters(), corrections);
+    let mut machine = SteppedHardware::new(&parameters(), corrections);
     for (cycle, op) in offers {
         while machine.now() < *cycle {
             machine.step();

@@ -306,8 +306,5 @@ fn visits_are_the_entries_compared() {
 #[test]
 fn lists_that_cannot_share_their_entries_are_refused() {
     let error = CamList::new(checked(&CamListParameters { lists: 3, ..BASE })).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "parameters contradict each other: `list_entries` is 32768, which 3 lists cannot share evenly"
-    );
+    assert_eq!(error.to_string(), "invalid parameters: `list_entries` is 32768, which 3 lists cannot share evenly");
 }

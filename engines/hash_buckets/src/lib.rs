@@ -83,7 +83,7 @@ pub struct HashBucketsParameters {
     /// without effect for `peer`.
     #[parameter(range = 1..=65_536)]
     pub buckets: u64,
-    /// How an unexpected message is looked for without a key: in one list after the other, or along a chain of all.
+    /// How an unexpected message is searched for without a key: in one list after the other, or along a chain of all.
     #[parameter]
     pub wildcard_search: WildcardSearch,
     /// Whether a cancel walks to its receive, since lists are linked one way, or unlinks it at once.

@@ -13,7 +13,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A posted receive or an unexpected message. A message is a pattern without wildcards.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct BucketEntry {
     pub(crate) name: u64,
     pub(crate) pattern: Pattern,
     /// Smaller is older.
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) list: u32,
 }
 
-impl Entry {
+impl BucketEntry {
     /// The envelope of an unexpected message.
     pub(crate) fn envelope(&self) -> Envelope {
         Envelope { bits: self.pattern.bits, initiator: self.pattern.initiator.unwrap_or(Initiator(0)) }
@@ -56,7 +56,7 @@ impl Ends {
 /// The elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    entries: Vec<Entry>,
+    entries: Vec<BucketEntry>,
     links: Vec<[Link; 2]>,
     capacity: u32,
     /// Elements that were given back: of the memory, and of host memory.
@@ -70,7 +70,7 @@ impl Memory {
         Self { entries: Vec::new(), links: Vec::new(), capacity, free: [Vec::new(), Vec::new()], fresh: 0 }
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Entry {
+    pub(crate) fn get(&self, slot: u32) -> &BucketEntry {
         &self.entries[slot as usize]
     }
 
@@ -84,7 +84,7 @@ impl Memory {
     }
 
     /// Stores `entry`: in the memory, or in host memory if that is full.
-    pub(crate) fn store(&mut self, entry: Entry) -> u32 {
+    pub(crate) fn store(&mut self, entry: BucketEntry) -> u32 {
         let unlinked = [Link { next: NONE, prev: NONE }; 2];
         // The elements of host memory follow those of the memory, which is therefore filled first.
         let slot = match self.free[0].pop() {
@@ -103,7 +103,7 @@ impl Memory {
         slot
     }
 
-    /// Gives the element of an entry back that is in no list any more.
+    /// Returns the element of an entry that is no longer in a list.
     pub(crate) fn release(&mut self, slot: u32) {
         self.free[usize::from(self.is_spilled(slot))].push(slot);
     }

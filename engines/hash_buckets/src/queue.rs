@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use mb_core::{Envelope, Initiator, Pattern};
 
 use crate::Key;
-use crate::memory::{Chain, Ends, Entry, Memory, NONE};
+use crate::memory::{BucketEntry, Chain, Ends, Memory, NONE};
 
 /// The match bits of a communicator (`spec/matching.md`, M-1): its context number, without the kind of traffic.
 const CONTEXT: u64 = u64::MAX << 33;
@@ -90,7 +90,7 @@ impl Queue {
     /// Appends an entry, which becomes the youngest.
     pub(crate) fn append(&mut self, memory: &mut Memory, name: u64, pattern: Pattern, age: u64) -> u32 {
         let list = self.home(&pattern);
-        let slot = memory.store(Entry { name, pattern, age, list });
+        let slot = memory.store(BucketEntry { name, pattern, age, list });
         memory.append(Chain::List, &mut self.lists[list as usize], slot);
         if let Some(all) = &mut self.all {
             memory.append(Chain::All, all, slot);

@@ -34,7 +34,7 @@ fn a_vector_unit_that_the_processor_lacks_is_refused_and_not_replaced() {
     let foreign = if cfg!(target_arch = "x86_64") { VectorUnitName::Neon } else { VectorUnitName::Avx2 };
     let error = with(foreign).unwrap_err().to_string();
     let word = foreign.word();
-    assert_eq!(error, format!("parameters contradict each other: this processor has no vector unit `{word}`"));
+    assert_eq!(error, format!("invalid parameters: this processor has no vector unit `{word}`"));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct LhsParameters {
     /// LH buffers, which share the entries; the sender's rank modulo their number selects one.
     #[parameter(range = 1..=1024)]
     pub groups: usize,
-    /// Cores that search groups side by side if the sender is open.
+    /// Cores that search groups side by side if the receive accepts any sender.
     #[parameter(range = 1..=1024)]
     pub cores: usize,
     /// Handing a search to several cores and taking the oldest of their matches.

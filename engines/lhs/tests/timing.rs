@@ -427,6 +427,6 @@ fn sizes_that_do_not_go_together_are_refused() {
         ),
         (&LhsParameters { word: 3, ..BASE }, "an envelope of 16 bytes is not a whole number of words of 3"),
     ] {
-        assert_eq!(refused(parameters), format!("parameters contradict each other: {expected}"));
+        assert_eq!(refused(parameters), format!("invalid parameters: {expected}"));
     }
 }

@@ -9,13 +9,13 @@ use mb_list_mt::{ENTRY, ListMt};
 const DEPTHS: [u64; 4] = [0, 16, 128, 1024];
 
 /// An engine and its time.
-struct Run {
+struct SpeedRun {
     engine: ListMt,
     now: Picos,
     done: Vec<Completion>,
 }
 
-impl Run {
+impl SpeedRun {
     fn offer(&mut self, op: Op) {
         while let Accepted::Busy { retry_at } = self.engine.offer(self.now, op) {
             self.now = retry_at;
@@ -51,7 +51,7 @@ fn operations(criterion: &mut Criterion) {
         for (name, count) in [("alone", 1), ("at_once", 16)] {
             group.throughput(Throughput::Elements(2 * count));
             for depth in DEPTHS {
-                let mut run = Run { engine: ListMt::new(&settings).unwrap(), now: Picos::ZERO, done: Vec::new() };
+                let mut run = SpeedRun { engine: ListMt::new(&settings).unwrap(), now: Picos::ZERO, done: Vec::new() };
                 for number in 0..depth {
                     let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });
                     run.offer(Op::Post { recv: RecvId(number), pattern });

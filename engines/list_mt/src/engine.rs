@@ -13,7 +13,7 @@ use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{Clock, Cycles, Op, ParameterError};
 use mb_kit::{Answered, Overlapping, OverlappingMachine};
 
-use crate::machine::Machine;
+use crate::machine::FirmwareCores;
 use crate::parameters::{ListMtParameters, Parameters};
 
 /// The catalog's entry of this engine.
@@ -32,9 +32,9 @@ pub const ENTRY: EngineEntry = EngineEntry {
 };
 
 /// One receiver's engine.
-pub type ListMt = Overlapping<Machine>;
+pub type ListMt = Overlapping<FirmwareCores>;
 
-impl OverlappingMachine for Machine {
+impl OverlappingMachine for FirmwareCores {
     type Parameters = ListMtParameters;
 
     fn boot(parameters: &ListMtParameters) -> Result<Self, ParameterError> {

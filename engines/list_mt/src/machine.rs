@@ -189,11 +189,11 @@ macro_rules! board {
 
 /// Cores whose firmware waits for operations.
 #[derive(Debug)]
-pub struct Machine {
+pub struct FirmwareCores {
     board: Boards,
 }
 
-impl Machine {
+impl FirmwareCores {
     /// Boots the firmware with empty lists.
     ///
     /// # Errors

@@ -5,13 +5,13 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, Pattern, RecvId};
 use mb_list_ooo::ENTRY;
-use mb_list_ooo::machine::Machine;
+use mb_list_ooo::machine::FirmwareCore;
 use mb_list_ooo::parameters::Parameters;
 
 const DEPTHS: [u64; 4] = [0, 16, 128, 1024];
 
 /// Posts and arrivals in turn, behind `depth` receives that nothing matches.
-fn round(machine: &mut Machine, depth: u64) {
+fn round(machine: &mut FirmwareCore, depth: u64) {
     let envelope = Envelope { bits: depth, initiator: Initiator(1) };
     machine.serve(&Op::Post { recv: RecvId(depth), pattern: Pattern::exactly(envelope) }, Cycles::ZERO);
     machine.serve(&Op::Arrive { msg: MsgId(0), envelope }, Cycles::ZERO);
@@ -22,7 +22,7 @@ fn operations(criterion: &mut Criterion) {
         let settings = mb_testkit::preset(&ENTRY, preset.name);
         let mut group = criterion.benchmark_group(preset.name);
         for depth in DEPTHS {
-            let mut machine = Machine::new(&Parameters::new(&settings)).unwrap();
+            let mut machine = FirmwareCore::new(&Parameters::new(&settings)).unwrap();
             for number in 0..depth {
                 let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });
                 machine.serve(&Op::Post { recv: RecvId(number), pattern }, Cycles::ZERO);

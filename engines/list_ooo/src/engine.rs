@@ -15,7 +15,7 @@ use mb_core::engine::{
 };
 use mb_core::{Clock, Cycles, Delays, Op, Outcome, ParameterError, Picos};
 
-use crate::machine::Machine;
+use crate::machine::FirmwareCore;
 use crate::parameters::{ListOooParameters, Parameters};
 
 /// The catalog's entry of this engine.
@@ -37,7 +37,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
 #[derive(Debug)]
 pub struct ListOoo {
     clock: Clock,
-    machine: Machine,
+    machine: FirmwareCore,
     /// Posted receives and unexpected messages, by the outcomes so far.
     lengths: QueueLengths,
     pending: VecDeque<(Completion, Picos)>,
@@ -52,7 +52,7 @@ impl ListOoo {
     pub fn new(parameters: &ListOooParameters) -> Result<Self, ParameterError> {
         Ok(Self {
             clock: parameters.clock,
-            machine: Machine::new(&Parameters::new(parameters))?,
+            machine: FirmwareCore::new(&Parameters::new(parameters))?,
             lengths: QueueLengths::default(),
             pending: VecDeque::new(),
             busy: Picos::ZERO,
@@ -61,7 +61,7 @@ impl ListOoo {
 
     /// The machine inside.
     #[must_use]
-    pub const fn machine(&self) -> &Machine {
+    pub const fn machine(&self) -> &FirmwareCore {
         &self.machine
     }
 

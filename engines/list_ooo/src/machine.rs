@@ -128,13 +128,13 @@ enum Boards {
 
 /// A core whose firmware waits for operations.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct FirmwareCore {
     board: Boards,
     /// The cycle in which the firmware first waited for an operation: cycle 0 of the interface.
     boot: Cycles,
 }
 
-impl Machine {
+impl FirmwareCore {
     /// Boots the firmware with empty lists.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Machine {
     /// the start of the boot.
     ///
     /// # Panics
-    /// As [`Machine::serve`].
+    /// As [`FirmwareCore::serve`].
     pub fn serve_observed<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
         let earliest = earliest + self.boot;
         let served = match &mut self.board {

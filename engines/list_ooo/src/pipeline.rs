@@ -8,7 +8,7 @@ use mb_core::{Cycles, Op};
 use mb_processor::Retired;
 use mb_processor::out_of_order::PipelineKanata;
 
-use crate::machine::Machine;
+use crate::machine::FirmwareCore;
 use crate::parameters::Parameters;
 
 /// Why a diagram could not be written.
@@ -37,7 +37,7 @@ impl std::error::Error for PipelineError {}
 /// # Errors
 /// An invalid configuration, or the first error of `out`.
 pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], out: W) -> Result<W, PipelineError> {
-    let mut machine = Machine::new(parameters).map_err(PipelineError::Parameter)?;
+    let mut machine = FirmwareCore::new(parameters).map_err(PipelineError::Parameter)?;
     for op in quiet {
         machine.serve(op, Cycles::ZERO);
     }

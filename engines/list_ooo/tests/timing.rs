@@ -3,7 +3,7 @@
 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_guest::Guest;
-use mb_list_ooo::machine::Machine;
+use mb_list_ooo::machine::FirmwareCore;
 use mb_list_ooo::parameters::Parameters;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};
 use mb_processor::{Hart, InstructionClass, Ppc32, Rv64};
@@ -25,7 +25,7 @@ fn arrive(number: u64) -> Op {
 
 /// Cycles of operations that come as fast as the firmware takes them: when each was begun and answered.
 fn back_to_back(ops: &[Op]) -> Vec<(u64, u64)> {
-    let mut machine = Machine::new(&Parameters::new(&preset(&ENTRY, "hemmert2007"))).unwrap();
+    let mut machine = FirmwareCore::new(&Parameters::new(&preset(&ENTRY, "hemmert2007"))).unwrap();
     ops.iter()
         .map(|op| {
             let served = machine.serve(op, Cycles::ZERO);
@@ -68,7 +68,7 @@ fn an_operation_that_comes_late_begins_at_the_next_edge() {
     let alone = back_to_back(&[post(1)])[0];
     let mut engine = ListOoo::new(&preset(&ENTRY, "hemmert2007")).unwrap();
     let now = CLOCK.span(Cycles(1000)) - Picos(1);
-    let completion = engine.answer(now, post(1)).expect("it owes no answer");
+    let completion = engine.answer(now, post(1)).expect("it has no outstanding answer");
     assert_eq!(completion.at, CLOCK.span(Cycles(1000 + alone.1 - alone.0)));
 }
 
@@ -95,7 +95,7 @@ fn the_firmware_neither_multiplies_nor_divides() {
 #[test]
 fn a_drawn_pipeline_has_a_row_for_each_instruction_of_the_operation() {
     let parameters = Parameters::new(&preset(&ENTRY, "hemmert2007"));
-    let mut machine = Machine::new(&parameters).unwrap();
+    let mut machine = FirmwareCore::new(&parameters).unwrap();
     machine.serve(&post(1), Cycles::ZERO);
     let before = machine.statistics().instructions;
     machine.serve(&arrive(1), Cycles::ZERO);

@@ -56,7 +56,7 @@ pub struct MicrocodeParameters {
     /// 64-bit words that local memory delivers in a cycle.
     #[parameter(range = 1..=8)]
     pub words_per_cycle: u64,
-    /// First items of each list held at hand, and memory requests in flight.
+    /// First items of each list that are cached, and memory requests in flight.
     #[parameter(range = 1..=MAX_HEAD_CACHE as u64)]
     pub head_cache: usize,
     /// From an answer in the output FIFO to the list manager's action on it.

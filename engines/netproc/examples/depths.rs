@@ -11,13 +11,13 @@ const LENGTH: u64 = 100;
 const TOGETHER: usize = 60;
 
 /// An engine and the receives in its list.
-struct Run {
+struct DepthRun {
     engine: Netproc,
     now: Picos,
     list: Vec<u64>,
 }
 
-impl Run {
+impl DepthRun {
     fn perform(&mut self, ops: &[Op]) -> Vec<Completion> {
         self.now += Picos(100_000_000);
         for &op in ops {
@@ -49,7 +49,7 @@ impl Run {
 fn main() {
     for preset_name in ENTRY.presets.iter().map(|preset| preset.name) {
         let engine = Netproc::new(&preset(&ENTRY, preset_name)).expect("a preset");
-        let mut run = Run { engine, now: Picos::ZERO, list: Vec::new() };
+        let mut run = DepthRun { engine, now: Picos::ZERO, list: Vec::new() };
         run.fill();
         let mut row = Vec::new();
         // The first rounds bring code and entries into the caches.

@@ -12,7 +12,7 @@ use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{Clock, Cycles, Op, ParameterError};
 use mb_kit::{Answered, Overlapping, OverlappingMachine};
 
-use crate::machine::Machine;
+use crate::machine::FirmwareProcessor;
 use crate::parameters::NetprocParameters;
 
 /// The catalog's entry of this engine.
@@ -31,9 +31,9 @@ pub const ENTRY: EngineEntry = EngineEntry {
 };
 
 /// One receiver's engine.
-pub type Netproc = Overlapping<Machine>;
+pub type Netproc = Overlapping<FirmwareProcessor>;
 
-impl OverlappingMachine for Machine {
+impl OverlappingMachine for FirmwareProcessor {
     type Parameters = NetprocParameters;
 
     fn boot(parameters: &NetprocParameters) -> Result<Self, ParameterError> {

@@ -98,7 +98,7 @@ impl CallHandler for NoCalls {
 
 /// A network processor whose firmware waits for operations.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct FirmwareProcessor {
     chip: Chip,
     interface: Interface,
     visits: Visits,
@@ -113,7 +113,7 @@ pub struct Machine {
     boot: u64,
 }
 
-impl Machine {
+impl FirmwareProcessor {
     /// Boots the firmware `file` with empty lists.
     ///
     /// # Errors

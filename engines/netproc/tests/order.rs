@@ -6,7 +6,7 @@ use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, Pattern, ProbeId, RecvId};
 use mb_guest::receive::Receive;
 use mb_netproc::contract::OsThread;
 use mb_netproc_engine::ENTRY;
-use mb_netproc_engine::machine::Machine;
+use mb_netproc_engine::machine::FirmwareProcessor;
 use mb_netproc_engine::parameters::NetprocParameters;
 use mb_oracle::Oracle;
 use mb_testkit::preset;
@@ -68,7 +68,7 @@ fn judge(firmware: Receive, seeds: u64) -> Verdicts {
     for seed in 0..seeds {
         let mut random = Random::of(seed, &[]);
         let ops = stream(&mut random);
-        let mut machine = Machine::new(&processor(&mut random).parts(), firmware.file()).unwrap();
+        let mut machine = FirmwareProcessor::new(&processor(&mut random).parts(), firmware.file()).unwrap();
         let mut oracle = Oracle::new();
         let mut expected: Vec<_> = ops.iter().map(|op| oracle.apply(*op)).collect();
         let mut found = Vec::new();

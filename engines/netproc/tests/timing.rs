@@ -52,7 +52,7 @@ fn alone(engine: &mut Netproc, now: &mut Picos, op: Op) -> (u64, u32) {
     ((done[0].at - *now).0, done[0].visits)
 }
 
-/// As [`alone`], event by event: nothing is handed out before it is due.
+/// As [`alone`], event by event: nothing is returned before it is due.
 fn alone_by_events(engine: &mut Netproc, now: &mut Picos, op: Op) -> (u64, u32) {
     *now += Picos(100_000 * CYCLE);
     assert_eq!(engine.offer(*now, op), Accepted::Yes);

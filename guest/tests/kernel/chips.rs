@@ -9,7 +9,7 @@ use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Memory};
 
-use crate::{Run, user};
+use crate::{KernelRun, user};
 
 struct Timed {
     config: ChipConfig,
@@ -65,7 +65,7 @@ fn programs_end_on_a_chip_as_without_timing() {
         (2, 3, ["p", "sleep", "200000"]),
     ] {
         let programs = [user(&arguments, ranks, 0)];
-        let expected = Run::on(harts as u32).succeeds(&programs);
+        let expected = KernelRun::on(harts as u32).succeeds(&programs);
         for functional in [0, 3000] {
             for config in [cmp(harts), in_order(cmp(harts))] {
                 let timed = Timed { config, ..Timed::on(harts) };
@@ -83,7 +83,7 @@ fn programs_end_on_coherent_caches() {
         [(2, 2, ["p", "ring", "10"]), (4, 6, ["p", "ring_yield", "3"]), (1, 1, ["p", "files", ""])]
     {
         let programs = [user(&arguments, ranks, 0)];
-        let expected = Run::on(cores as u32).succeeds(&programs);
+        let expected = KernelRun::on(cores as u32).succeeds(&programs);
         let caches = SharedL2Config::crowley2000(cores, 1);
         let system = |memory| SharedL2::new(&caches, memory, NoDevice).expect("caches");
         let (chip, host, status) = Timed::on(cores).run_on(system, 0, 20_000, &programs);
@@ -119,7 +119,7 @@ fn a_hostile_program_is_stopped_on_a_chip_as_without_timing() {
     ] {
         let hostile = ["p", "hostile", what];
         let programs = [user(&hostile, 2, 0)];
-        let expected = Run::on(2).run(&programs);
+        let expected = KernelRun::on(2).run(&programs);
         let (_, host, status) = Timed::on(2).run(0, 10_000, &programs);
         // Both ranks do the same, and either may be the first; "other" is stopped in rank 1.
         let line = |text: String| {

@@ -3,11 +3,11 @@
 
 use mb_guest::kernel::Boot;
 
-use crate::{Run, user};
+use crate::{KernelRun, user};
 
 /// Instructions in supervisor mode for one more of what the program repeats.
 fn each(what: &str) -> f64 {
-    let run = Run { boot: Boot { slice: 1 << 40, ..Run::on(1).boot }, ..Run::on(1) };
+    let run = KernelRun { boot: Boot { slice: 1 << 40, ..KernelRun::on(1).boot }, ..KernelRun::on(1) };
     let [few, many] = [1000, 2000].map(|count: u64| {
         let count = count.to_string();
         run.succeeds(&[user(&["p", what, &count], 1, 0)]).counts[0].supervisor

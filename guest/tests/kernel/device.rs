@@ -9,7 +9,7 @@ use mb_processor::system::{Device, DeviceAnswer};
 
 use mb_guest::kernel::Boot;
 
-use crate::{Run, user};
+use crate::{KernelRun, user};
 
 const PORTS: u64 = 0x4000_0000;
 const CONTROL: u64 = 0x5000_0000;
@@ -110,7 +110,7 @@ impl SystemDevice for Recorder {
 
 #[test]
 fn the_device_is_served_and_told_what_changes() {
-    let run = Run { boot: Boot { ports: PORTS, control: CONTROL, ..Run::on(2).boot }, ..Run::on(2) };
+    let run = KernelRun { boot: Boot { ports: PORTS, control: CONTROL, ..KernelRun::on(2).boot }, ..KernelRun::on(2) };
     let programs = [user(&["p", "count", "100"], 1, 1), user(&["p", "with_device", "2"], 2, 0)];
     let (outcome, device) = run.run_with(Recorder::default(), &programs);
     assert_eq!((outcome.stop, outcome.host.messages()), (Stop::Exited(0), String::new()));

@@ -4,7 +4,7 @@
 use mb_guest::kernel::UserProgram;
 use mb_processor::functional::Stop;
 
-use crate::{Run, USER, user};
+use crate::{KernelRun, USER, user};
 
 const SIGILL: u64 = 4;
 const SIGTRAP: u64 = 5;
@@ -36,7 +36,7 @@ fn a_hostile_program_is_stopped_and_named() {
         // Another program on the same core is not harmed, and one that shares the fate of the rank.
         let hostile = ["p", "hostile", what];
         let programs = [user(&hostile, 1, 1), user(&["p", "count", "3000"], 2, 0)];
-        let outcome = Run::on(2).run(&programs);
+        let outcome = KernelRun::on(2).run(&programs);
         assert_eq!(outcome.stop, Stop::Exited(128 + signal), "{what}");
         let message = outcome.host.messages();
         let start = format!("kernel: program 0 rank 0 pid 1 core 1: {name}, address {address}");
@@ -54,7 +54,7 @@ fn a_hostile_program_is_stopped_and_named() {
 fn a_process_does_not_see_the_memory_of_another() {
     // The other rank of the program, which maps this address and waits, ends with it.
     for harts in [1, 2] {
-        let outcome = Run::on(harts).run(&[user(&["p", "hostile", "other"], 2, 0)]);
+        let outcome = KernelRun::on(harts).run(&[user(&["p", "hostile", "other"], 2, 0)]);
         assert!(outcome.host.messages().contains("rank 1 pid 2 core"), "{}", outcome.host.messages());
         assert!(outcome.host.messages().contains("address 0x10000000"), "{}", outcome.host.messages());
         let mut ended: Vec<_> = outcome.host.ended().iter().map(|end| (end.rank, end.status)).collect();
@@ -65,7 +65,7 @@ fn a_process_does_not_see_the_memory_of_another() {
 
 #[test]
 fn the_kernel_does_not_read_for_a_program_what_the_program_must_not_read() {
-    let outcome = Run::on(1).run(&[user(&["p", "hostile", "buffer"], 1, 0)]);
+    let outcome = KernelRun::on(1).run(&[user(&["p", "hostile", "buffer"], 1, 0)]);
     assert_eq!((outcome.stop, outcome.output()), (Stop::Exited(14), String::new()));
 }
 
@@ -85,7 +85,7 @@ fn a_file_that_is_no_program_is_named() {
         (&headers, "the program headers are outside of the file"),
     ] {
         let program = UserProgram { file, ranks: 1, first_core: 0, arguments: &["p"], environment: &[] };
-        let outcome = Run::on(2).run(&[program]);
+        let outcome = KernelRun::on(2).run(&[program]);
         assert_eq!(outcome.stop, Stop::Exited(255));
         let expected = format!("kernel: program 0: {message}\nkernel: hart 0: cannot load a program\n");
         assert_eq!(outcome.host.messages(), expected);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Files pass through to the host.
 
-use crate::{Run, user};
+use crate::{KernelRun, user};
 
 #[test]
 fn files_are_written_read_and_removed() {
-    let outcome = Run::on(1).succeeds(&[user(&["p", "files"], 1, 0)]);
+    let outcome = KernelRun::on(1).succeeds(&[user(&["p", "files"], 1, 0)]);
     assert_eq!(mb_guest::kernel::MemoryFiles::get(outcome.host.files(), "/data"), None);
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use mb_guest::kernel::{Boot, UserProgram};
 
-use crate::Run;
+use crate::KernelRun;
 
 const SOURCE: &str = r#"
 #include <errno.h>
@@ -99,7 +99,7 @@ fn a_program_with_glibc_runs_unmodified() {
         arguments: &["program", "4", "2.25"],
         environment: &["NAME=value"],
     };
-    let outcome = Run::on(1).succeeds(&[program]);
+    let outcome = KernelRun::on(1).succeeds(&[program]);
     assert_eq!(
         outcome.output(),
         "2 arguments, sum 3.500000, value\n5592400 bytes, 2000 lines, 18890 in the file, waited, input input\n"
@@ -111,6 +111,6 @@ fn many_ranks_with_glibc_share_few_harts() {
     let source = "#include <stdio.h>\nint main(void) { return printf(\"%a\\n\", 0.1) != 21; }\n";
     let Some(file) = compile("kernel_glibc_ranks", source) else { return };
     let program = UserProgram { file: &file, ranks: 24, first_core: 0, arguments: &["p"], environment: &[] };
-    let run = Run { boot: Boot { harts: 4, slice: 3000, ..Boot::default() }, ..Run::on(4) };
+    let run = KernelRun { boot: Boot { harts: 4, slice: 3000, ..Boot::default() }, ..KernelRun::on(4) };
     assert_eq!(run.succeeds(&[program]).output(), "0x1.999999999999ap-4\n".repeat(24));
 }

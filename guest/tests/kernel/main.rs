@@ -21,20 +21,20 @@ const USER: &[u8] = include_bytes!("../../elf/kernel_user.rv64.elf");
 const LONG: u64 = 2_000_000_000;
 
 /// A run of programs on the kernel.
-struct Run {
+struct KernelRun {
     boot: Boot,
     quantum: u32,
 }
 
 /// What a run left.
-struct Outcome {
+struct KernelOutcome {
     stop: Stop,
     host: KernelHost<MemoryFiles>,
     counts: Vec<Counts>,
     time: u64,
 }
 
-impl Outcome {
+impl KernelOutcome {
     fn output(&self) -> String {
         String::from_utf8(self.host.files().output().to_vec()).expect("text")
     }
@@ -45,16 +45,16 @@ fn user<'a>(arguments: &'a [&'a str], ranks: u32, first_core: u32) -> UserProgra
     UserProgram { file: USER, ranks, first_core, arguments, environment: &[] }
 }
 
-impl Run {
+impl KernelRun {
     fn on(harts: u32) -> Self {
         Self { boot: Boot { harts, slice: 10_000, ..Boot::default() }, quantum: 17 }
     }
 
-    fn run(&self, programs: &[UserProgram<'_>]) -> Outcome {
+    fn run(&self, programs: &[UserProgram<'_>]) -> KernelOutcome {
         self.run_with(NoDevice, programs).0
     }
 
-    fn run_with<D: SystemDevice>(&self, device: D, programs: &[UserProgram<'_>]) -> (Outcome, D) {
+    fn run_with<D: SystemDevice>(&self, device: D, programs: &[UserProgram<'_>]) -> (KernelOutcome, D) {
         let (memory, states) = self.boot.start(programs).expect("a machine");
         let parameters = Parameters { quantum: self.quantum };
         let mut machine = Functional::new(memory, device, &states, 0, parameters);
@@ -62,11 +62,11 @@ impl Run {
         let stop = machine.run(&mut host, LONG);
         let counts = (0..states.len()).map(|hart| machine.counts(hart)).collect();
         let time = machine.time();
-        (Outcome { stop, host, counts, time }, machine.into_parts().1)
+        (KernelOutcome { stop, host, counts, time }, machine.into_parts().1)
     }
 
     /// Runs programs that must all end with status 0 and without a message of the kernel.
-    fn succeeds(&self, programs: &[UserProgram<'_>]) -> Outcome {
+    fn succeeds(&self, programs: &[UserProgram<'_>]) -> KernelOutcome {
         let outcome = self.run(programs);
         assert_eq!((outcome.stop, outcome.host.messages()), (Stop::Exited(0), String::new()));
         let ranks: u32 = programs.iter().map(|program| program.ranks).sum();

@@ -4,7 +4,7 @@
 use mb_guest::kernel::{Boot, UserProgram};
 use mb_processor::functional::Stop;
 
-use crate::{Run, USER, user};
+use crate::{KernelRun, USER, user};
 
 #[test]
 fn a_program_gets_its_arguments_and_its_environment() {
@@ -15,7 +15,7 @@ fn a_program_gets_its_arguments_and_its_environment() {
         arguments: &["program", "hello", "first", "second"],
         environment: &["A=1", "LONGER=value"],
     };
-    assert_eq!(Run::on(1).succeeds(&[program]).output(), "rank 0 of 1 first second A=1 LONGER=value\n");
+    assert_eq!(KernelRun::on(1).succeeds(&[program]).output(), "rank 0 of 1 first second A=1 LONGER=value\n");
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn every_rank_of_every_program_runs_once() {
     for (harts, ranks) in [(1, 1), (1, 5), (2, 2), (4, 3), (4, 9), (16, 16), (16, 40), (64, 64)] {
         let first: &[&str] = &["p", "hello", "a"];
         let second: &[&str] = &["p", "hello", "b"];
-        let output = Run::on(harts).succeeds(&[user(first, ranks, 0), user(second, 2, 1)]).output();
+        let output = KernelRun::on(harts).succeeds(&[user(first, ranks, 0), user(second, 2, 1)]).output();
         let mut lines: Vec<&str> = output.lines().collect();
         lines.sort_unstable();
         let rank = |rank: u32, ranks: u32, name| format!("rank {rank} of {ranks} {name}");
@@ -37,13 +37,13 @@ fn every_rank_of_every_program_runs_once() {
 #[test]
 fn memory_is_zero_at_first_and_pages_come_back() {
     // 40 MiB are mapped and unmapped in turn; the machine has 8 MiB.
-    let run = Run { boot: Boot { memory: 8 << 20, ..Run::on(2).boot }, ..Run::on(2) };
+    let run = KernelRun { boot: Boot { memory: 8 << 20, ..KernelRun::on(2).boot }, ..KernelRun::on(2) };
     run.succeeds(&[user(&["p", "memory"], 2, 0)]);
 }
 
 #[test]
 fn a_program_that_needs_more_memory_than_there_is_ends_by_name() {
-    let run = Run { boot: Boot { memory: 8 << 20, ..Run::on(1).boot }, ..Run::on(1) };
+    let run = KernelRun { boot: Boot { memory: 8 << 20, ..KernelRun::on(1).boot }, ..KernelRun::on(1) };
     let outcome = run.run(&[user(&["p", "touch", "4096"], 1, 0)]);
     assert_eq!(outcome.stop, Stop::Exited(128 + 11));
     assert!(outcome.host.messages().contains("rank 0 pid 1 core 0: store to a page"), "{}", outcome.host.messages());
@@ -54,7 +54,7 @@ fn a_program_that_needs_more_memory_than_there_is_ends_by_name() {
 fn a_token_passes_by_atomics_in_a_shared_segment() {
     for harts in [2, 4, 16] {
         for quantum in [1, 17, 1000] {
-            let run = Run { quantum, ..Run::on(harts) };
+            let run = KernelRun { quantum, ..KernelRun::on(harts) };
             let size = u64::from(harts);
             let sum = 20 * size * (size - 1) / 2;
             assert_eq!(run.succeeds(&[user(&["p", "ring", "20"], harts, 0)]).output(), format!("sum {sum}\n"));
@@ -66,7 +66,7 @@ fn a_token_passes_by_atomics_in_a_shared_segment() {
 fn more_processes_than_harts_take_turns() {
     // With a spinning wait, every step of the token needs the timer; with a yielding one, none does.
     for (program, harts, ranks) in [("ring", 1, 3), ("ring", 2, 5), ("ring_yield", 1, 8), ("ring_yield", 4, 16)] {
-        let outcome = Run::on(harts).succeeds(&[user(&["p", program, "5"], ranks, 0)]);
+        let outcome = KernelRun::on(harts).succeeds(&[user(&["p", program, "5"], ranks, 0)]);
         let size = u64::from(ranks);
         assert_eq!(outcome.output(), format!("sum {}\n", 5 * size * (size - 1) / 2));
         let timers: u64 = outcome.counts.iter().map(|counts| counts.interrupts).sum();
@@ -76,7 +76,7 @@ fn more_processes_than_harts_take_turns() {
 
 #[test]
 fn registers_survive_interrupts() {
-    let run = Run { boot: Boot { slice: 500, ..Run::on(2).boot }, ..Run::on(2) };
+    let run = KernelRun { boot: Boot { slice: 500, ..KernelRun::on(2).boot }, ..KernelRun::on(2) };
     let outcome = run.succeeds(&[user(&["p", "registers", "5000"], 6, 0)]);
     let timers: u64 = outcome.counts.iter().map(|counts| counts.interrupts).sum();
     assert!(timers > 100, "{timers} interrupts");
@@ -84,13 +84,13 @@ fn registers_survive_interrupts() {
 
 #[test]
 fn processes_move_between_cores() {
-    Run::on(4).succeeds(&[user(&["p", "move", "4"], 7, 0)]);
+    KernelRun::on(4).succeeds(&[user(&["p", "move", "4"], 7, 0)]);
 }
 
 #[test]
 fn sleeping_processes_cost_no_instructions() {
     // 3 sleep for 100 ms of simulated time at once.
-    let outcome = Run::on(2).succeeds(&[user(&["p", "sleep", "100000000"], 3, 0)]);
+    let outcome = KernelRun::on(2).succeeds(&[user(&["p", "sleep", "100000000"], 3, 0)]);
     assert!((100_000_000..110_000_000).contains(&outcome.time), "time {}", outcome.time);
     let executed: u64 = outcome.counts.iter().map(|counts| counts.user + counts.supervisor).sum();
     assert!(executed < 1_000_000, "{executed} instructions");
@@ -98,7 +98,7 @@ fn sleeping_processes_cost_no_instructions() {
 
 #[test]
 fn markers_reach_the_host() {
-    let outcome = Run::on(2).succeeds(&[user(&["p", "mark", "0"], 2, 0)]);
+    let outcome = KernelRun::on(2).succeeds(&[user(&["p", "mark", "0"], 2, 0)]);
     let mut marks: Vec<_> = outcome.host.marks().iter().map(|mark| (mark.kind, mark.program, mark.rank)).collect();
     marks.sort_unstable();
     assert_eq!(marks, [(0, 0, 0), (0, 0, 1)]);
@@ -106,7 +106,7 @@ fn markers_reach_the_host() {
 
 #[test]
 fn the_status_of_a_process_is_the_one_it_gave() {
-    let outcome = Run::on(1).run(&[user(&["p", "exit", "7"], 1, 0)]);
+    let outcome = KernelRun::on(1).run(&[user(&["p", "exit", "7"], 1, 0)]);
     assert_eq!(outcome.stop, Stop::Exited(7));
     assert_eq!(outcome.host.ended()[0].status, 7);
 }
@@ -116,10 +116,10 @@ fn a_run_in_parts_equals_one_run() {
     use mb_guest::kernel::{KernelHost, MemoryFiles};
     use mb_processor::functional::{Functional, Parameters};
     use mb_processor::system::NoDevice;
-    let boot = Run::on(4).boot;
+    let boot = KernelRun::on(4).boot;
     let program = user(&["p", "ring", "10"], 6, 0);
     let programs = [program];
-    let whole = Run::on(4).succeeds(&programs);
+    let whole = KernelRun::on(4).succeeds(&programs);
     let (memory, states) = boot.start(&programs).unwrap();
     let mut host = KernelHost::new(MemoryFiles::new(b"input"), 1);
     let (mut memory, mut device, mut states, mut time) = (memory, NoDevice, states, 0);

@@ -9,7 +9,7 @@ use crate::contract::{Classifier, Config, app, phase};
 use crate::filters::cost;
 use crate::frames::{Ipv4, Segment, TCP, UDP, ethernet, ipv6, udp};
 use crate::harts::Counts;
-use crate::machine::{Machine, run};
+use crate::machine::{HandlerMachine, run};
 use crate::routes::{addresses4, routes4, routes6};
 
 const PACKETS: usize = 64;
@@ -30,7 +30,7 @@ fn packets(payload: usize, destinations: &[u32]) -> Vec<Vec<u8>> {
     destinations.iter().enumerate().map(&mut frame).collect()
 }
 
-fn measure(build: Spine, application: u32, payload: usize) -> Machine {
+fn measure(build: Spine, application: u32, payload: usize) -> HandlerMachine {
     let mut random = Random::of(3, &[]);
     let routes4 = routes4(&mut random, 1000, (8, 28));
     let destinations: Vec<u32> = addresses4(&mut random, &routes4, PACKETS);
@@ -39,7 +39,7 @@ fn measure(build: Spine, application: u32, payload: usize) -> Machine {
 }
 
 /// Datagrams of IPv6 to destinations of a thousand routes.
-fn measure6() -> Machine {
+fn measure6() -> HandlerMachine {
     let mut random = Random::of(6, &[]);
     let routes6 = routes6(&mut random, 1000);
     let destinations: Vec<u128> = (0..PACKETS).map(|_| random.pick(&routes6).0).collect();

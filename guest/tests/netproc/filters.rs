@@ -7,7 +7,7 @@ use mb_guest::netproc::Spine;
 
 use crate::contract::{ANY_PORT, Classifier, Config, Filter, Prefix, app, phase, reason, verdict};
 use crate::frames::{Ipv4, Segment, TCP, UDP, ethernet, ipv6, udp};
-use crate::machine::{Machine, Stop, run};
+use crate::machine::{HandlerMachine, Stop, run};
 
 /// The fields of a packet that filters name.
 #[derive(Clone, Debug)]
@@ -232,7 +232,7 @@ fn filters_whose_tree_does_not_fit_are_an_error() {
     };
     let filters = (0..56).map(|_| filter()).collect();
     let config = Config { classifier: Classifier::Dpf, filters, heap_bytes: 16 << 20, ..Config::of(app::NULL) };
-    let mut machine = Machine::new(Spine::Plain, &config, 1);
+    let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
     assert_eq!(machine.start(), Err(Stop::Error { hart: 0, error: 5 }));
 }
 
@@ -275,7 +275,7 @@ fn invalid_filters_are_named() {
     ];
     for (i, case) in cases.into_iter().enumerate() {
         let config = Config { filters: vec![any, case], ..Config::of(app::NULL) };
-        let mut machine = Machine::new(Spine::Plain, &config, 1);
+        let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
         assert_eq!(machine.start(), Err(Stop::Error { hart: 0, error: 3 }), "case {i}");
         let (_, error, _, value) = machine.error(0);
         assert_eq!((error, value), (3, 1), "case {i}");
@@ -287,7 +287,7 @@ fn the_hardware_classifier_is_taken_from_the_slot() {
     use crate::machine::Arrival;
     let filters = vec![Filter::any(app::MD5), Filter::any(app::NULL)];
     let config = Config { filters, ..Config::of(app::NONE) };
-    let mut machine = Machine::new(Spine::Plain, &config, 1);
+    let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
     let frame = Ipv4::new([1, 2, 3, 4], [5, 6, 7, 8], UDP).frame(&udp(1, 2, b"x"));
     let classes = [Some(0), Some(1), None];
     machine.run(classes.map(|class| Arrival { class, ..Arrival::of(frame.clone()) })).unwrap();

@@ -8,7 +8,7 @@ use mb_guest::netproc::Spine;
 
 use crate::contract::{Config, app, phase, reason, verdict};
 use crate::frames::{Ipv4, Segment, TCP, UDP, udp};
-use crate::machine::{Arrival, Machine, Stop, run};
+use crate::machine::{Arrival, HandlerMachine, Stop, run};
 
 /// A datagram of one of ten flows, in one of both directions.
 fn frame(letter: u8, flow: u8) -> Vec<u8> {
@@ -60,8 +60,8 @@ fn locks_and_states_lose_no_packet_under_random_schedules() {
 }
 
 /// Runs packets of which the one in the middle breaks a rule.
-fn stop(letter: u8) -> (Machine, Stop) {
-    let mut machine = Machine::new(Spine::BadHandler, &Config::of(app::USER), letter.into());
+fn stop(letter: u8) -> (HandlerMachine, Stop) {
+    let mut machine = HandlerMachine::new(Spine::BadHandler, &Config::of(app::USER), letter.into());
     let letters = [b'k', b'k', letter, b'k', b'k'];
     let stop = machine.run(letters.map(|letter| Arrival::of(frame(letter, 0)))).expect_err("an error");
     (machine, stop)
@@ -119,7 +119,7 @@ fn a_loop_for_ever_keeps_packet_and_phase_in_the_status() {
 
 #[test]
 fn a_packet_for_a_handler_that_is_not_linked_is_an_error() {
-    let mut machine = Machine::new(Spine::Plain, &Config::of(app::USER), 1);
+    let mut machine = HandlerMachine::new(Spine::Plain, &Config::of(app::USER), 1);
     let Err(Stop::Error { hart, error: 22 }) = machine.run([Arrival::of(frame(0, 0))]) else { panic!("an error") };
     assert_eq!(machine.error(hart).0, 0);
 }

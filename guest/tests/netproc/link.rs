@@ -7,7 +7,7 @@ use mb_guest::netproc::Spine;
 use crate::contract::{Classifier, Config, Filter, app, reason, verdict};
 use crate::frames::{Ipv4, TCP, UDP, ethernet, ipv6, udp};
 use crate::harts::Hart;
-use crate::machine::{Arrival, Machine, Stop, run};
+use crate::machine::{Arrival, HandlerMachine, Stop, run};
 
 fn datagram(bytes: usize) -> Vec<u8> {
     Ipv4::new([10, 0, 0, 1], [10, 0, 0, 2], UDP).packet(&udp(1, 2, &vec![7; bytes]))
@@ -43,7 +43,7 @@ fn every_packet_is_reported_once_for_any_number_of_harts() {
 #[test]
 fn packets_that_arrive_one_by_one_wake_waiting_harts() {
     for (spread, spin) in [(false, false), (true, false), (false, true)] {
-        let mut machine = Machine::new(Spine::Plain, &Config { spin, spread, ..Config::of(app::MD5) }, 1);
+        let mut machine = HandlerMachine::new(Spine::Plain, &Config { spin, spread, ..Config::of(app::MD5) }, 1);
         for number in 0..50 {
             machine.run([Arrival::of(ethernet(&[], 0x0800, &datagram(number)))]).unwrap();
             assert_eq!(machine.completed.len(), number + 1);
@@ -142,7 +142,7 @@ fn lengths_in_the_headers_are_checked() {
 #[test]
 fn frames_longer_than_a_buffer_or_damaged_on_the_link_are_dropped() {
     let config = Config { buffer_bytes: 128, ..Config::of(app::NULL) };
-    let mut machine = Machine::new(Spine::Plain, &config, 1);
+    let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
     let long = ethernet(&[], 0x0800, &datagram(200));
     let short = ethernet(&[], 0x0800, &datagram(100 - 14 - 28));
     let damaged = Arrival { damaged: true, ..Arrival::of(short.clone()) };
@@ -200,11 +200,11 @@ fn invalid_configurations_are_named_by_the_offset_of_the_field() {
         (Config { flow_buckets: 3, ..good.clone() }, 80),
     ];
     for (config, offset) in cases {
-        let mut machine = Machine::new(Spine::Plain, &config, 1);
+        let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
         assert_eq!(machine.start(), Err(Stop::Error { hart: 0, error: 1 }), "field at {offset}");
         let (_, error, _, value) = machine.error(0);
         assert_eq!((error, value), (1, offset));
     }
-    let mut machine = Machine::new(Spine::Plain, &Config { heap_bytes: 1000, ..good }, 1);
+    let mut machine = HandlerMachine::new(Spine::Plain, &Config { heap_bytes: 1000, ..good }, 1);
     assert_eq!(machine.start(), Err(Stop::Error { hart: 0, error: 2 }));
 }

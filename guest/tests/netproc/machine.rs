@@ -65,7 +65,7 @@ struct Controller {
 }
 
 /// The machine.
-pub(crate) struct Machine {
+pub(crate) struct HandlerMachine {
     pub(crate) memory: Memory,
     pub(crate) harts: Vec<Hart>,
     pub(crate) completed: Vec<Completed>,
@@ -82,7 +82,7 @@ const TURNS: u64 = 8_000_000;
 /// Turns after which the start ends: tables of a million routes take about 10^8.
 const START_TURNS: u64 = 2_000_000_000;
 
-impl Machine {
+impl HandlerMachine {
     /// A machine with the program, not started.
     pub(crate) fn new(spine: Spine, config: &Config, seed: u64) -> Self {
         let program = spine.program();
@@ -260,8 +260,13 @@ impl Machine {
 }
 
 /// Runs a program on packets; returns the machine after all were reported.
-pub(crate) fn run(spine: Spine, config: &Config, seed: u64, frames: impl IntoIterator<Item = Vec<u8>>) -> Machine {
-    let mut machine = Machine::new(spine, config, seed);
+pub(crate) fn run(
+    spine: Spine,
+    config: &Config,
+    seed: u64,
+    frames: impl IntoIterator<Item = Vec<u8>>,
+) -> HandlerMachine {
+    let mut machine = HandlerMachine::new(spine, config, seed);
     machine.run(frames.into_iter().map(Arrival::of)).unwrap_or_else(|stop| panic!("{stop:?} {:x?}", machine.error(0)));
     machine
 }

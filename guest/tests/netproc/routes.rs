@@ -9,7 +9,7 @@ use mb_guest::netproc::Spine;
 
 use crate::contract::{Config, Route, app, phase, reason, verdict};
 use crate::frames::{Ipv4, UDP, checksum, ethernet, ipv6, udp};
-use crate::machine::{Machine, Stop, run};
+use crate::machine::{HandlerMachine, Stop, run};
 
 /// Ordered and unique routes with random prefixes; many are prefixes of others.
 pub(crate) fn routes4(random: &mut Random, count: usize, lengths: (u64, u64)) -> Vec<Route<u32>> {
@@ -87,7 +87,7 @@ fn forward4(address: u32) -> Vec<u8> {
 }
 
 /// Compares the next hops of addresses.
-fn check4(routes: &[Route<u32>], addresses: &[u32], seed: u64, heap_bytes: usize) -> Machine {
+fn check4(routes: &[Route<u32>], addresses: &[u32], seed: u64, heap_bytes: usize) -> HandlerMachine {
     let reference: IpLookupTable<Ipv4Addr, u32> = table(routes, |prefix: u32| Ipv4Addr::from(prefix));
     let config = Config { routes4: routes.to_vec(), heap_bytes, ..Config::of(app::IP_FORWARD) };
     let machine = run(Spine::Plain, &config, seed, addresses.iter().map(|&address| forward4(address)));
@@ -210,7 +210,7 @@ fn routes_out_of_order_or_with_bits_after_their_length_are_named() {
     ];
     for (routes, number) in cases {
         let config = Config { routes4: routes, ..Config::of(app::IP_FORWARD) };
-        let mut machine = Machine::new(Spine::Plain, &config, 1);
+        let mut machine = HandlerMachine::new(Spine::Plain, &config, 1);
         assert_eq!(machine.start(), Err(Stop::Error { hart: 0, error: 4 }));
         let (_, error, _, value) = machine.error(0);
         assert_eq!((error, value), (4, number));

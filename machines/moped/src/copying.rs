@@ -5,7 +5,7 @@ use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind}
 
 use crate::contract::State;
 use crate::copy::{Active, RECEIVE, SEND, Use, Wanted};
-use crate::descriptor::{Descriptor, Entry, Pair, Role};
+use crate::descriptor::{Descriptor, Pair, Role, TableEntry};
 use crate::message::{Fault, Message};
 use crate::node::{Node, Slot};
 use crate::parameters::Order;
@@ -361,7 +361,7 @@ impl Node {
 
     /// Whether no search or copy is under way here, and none is due.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_busy = |(_, entry): (usize, &Entry)| {
+        let is_busy = |(_, entry): (usize, &TableEntry)| {
             entry.needs_match && !self.programs.is_stopped(entry.descriptor.owner.program)
                 || entry.withdrawing
                 || entry.role == Role::Own && entry.state == State::Matched

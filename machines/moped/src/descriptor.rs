@@ -110,7 +110,7 @@ pub(crate) enum Pair {
 /// An entry of the table.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are bits of the entry")]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub(crate) descriptor: Descriptor,
     pub(crate) role: Role,
     /// What its owner knows; of own entries.
@@ -138,7 +138,7 @@ pub(crate) struct Entry {
 /// The table of outstanding descriptors of a MOPED.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<TableEntry>>,
     next: u64,
 }
 
@@ -166,9 +166,9 @@ impl Table {
         self.entries.iter().position(Option::is_none)
     }
 
-    pub(crate) fn put(&mut self, entry: usize, descriptor: Descriptor, role: Role) -> &mut Entry {
+    pub(crate) fn put(&mut self, entry: usize, descriptor: Descriptor, role: Role) -> &mut TableEntry {
         let serial = self.number();
-        self.entries[entry].insert(Entry {
+        self.entries[entry].insert(TableEntry {
             descriptor,
             role,
             state: State::Reserved,
@@ -185,28 +185,28 @@ impl Table {
         })
     }
 
-    pub(crate) fn remove(&mut self, entry: usize) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, entry: usize) -> Option<TableEntry> {
         self.entries.get_mut(entry)?.take()
     }
 
-    pub(crate) fn get(&self, entry: usize) -> Option<&Entry> {
+    pub(crate) fn get(&self, entry: usize) -> Option<&TableEntry> {
         self.entries.get(entry)?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, entry: usize) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, entry: usize) -> Option<&mut TableEntry> {
         self.entries.get_mut(entry)?.as_mut()
     }
 
     /// The own entry of a process; `None` protects descriptors of others.
-    pub(crate) fn own(&mut self, entry: u8, owner: Process) -> Option<&mut Entry> {
+    pub(crate) fn own(&mut self, entry: u8, owner: Process) -> Option<&mut TableEntry> {
         self.get_mut(entry.into()).filter(|entry| entry.role == Role::Own && entry.descriptor.owner == owner)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Entry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &TableEntry)> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.as_ref()?)))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut TableEntry)> {
         self.entries.iter_mut().enumerate().filter_map(|(index, entry)| Some((index, entry.as_mut()?)))
     }
 

@@ -7,7 +7,7 @@ use crate::backoff::{Bit, Programs};
 use crate::contract::{Field, Go, Id, Kind, Process, State, Word};
 use crate::copy::Active;
 use crate::counters::{Counters, MatchEvent};
-use crate::descriptor::{Descriptor, Entry, Pair, Role, Table};
+use crate::descriptor::{Descriptor, Pair, Role, Table, TableEntry};
 use crate::matching::Search;
 use crate::message::{Access, Fault, Message};
 use crate::parameters::{MopedParameters, WalkStart};
@@ -452,7 +452,7 @@ impl Node {
     }
 
     /// The entry with this index, if it is the one with this serial number.
-    pub(crate) fn entry_of(&mut self, entry: usize, serial: u64) -> Option<&mut Entry> {
+    pub(crate) fn entry_of(&mut self, entry: usize, serial: u64) -> Option<&mut TableEntry> {
         self.table.get_mut(entry).filter(|entry| entry.serial == serial)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{Application, Verdict};
-use crate::controller::Outcome;
+use crate::controller::PacketOutcome;
 
 /// A packet in a ring slot or with software.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ impl Account {
     }
 
     /// Software reports a packet that is in flight.
-    pub(crate) fn complete(&mut self, outcome: &Outcome) {
+    pub(crate) fn complete(&mut self, outcome: &PacketOutcome) {
         let Some(packet) = self.in_flight.remove(&outcome.packet) else { return };
         let earlier_in_flight = self.in_flight.range(..outcome.packet).count() as u64;
         let earlier_reported = packet.index - earlier_in_flight;

@@ -51,7 +51,7 @@ pub struct ControllerConfig {
 
 /// A packet that software has reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct PacketOutcome {
     /// Its number, in order of arrival.
     pub packet: u64,
     /// The hart that reported it.
@@ -88,7 +88,7 @@ pub enum Effect {
     /// Reception has begun.
     Ready,
     /// A packet is complete.
-    Complete(Box<Outcome>),
+    Complete(Box<PacketOutcome>),
     /// Software has found an error; its status says which.
     Error,
 }
@@ -407,7 +407,7 @@ impl<'a> Controller<'a> {
         Ok(Effect::None)
     }
 
-    fn complete(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<Outcome, Misuse> {
+    fn complete(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<PacketOutcome, Misuse> {
         let misuse = |found: String, expected| Err(Misuse { found, expected });
         let (address, verdict) = (store.value & !63, store.value & 63);
         let Some(bytes) = memory.bytes(address, record::BYTES as usize) else {
@@ -440,7 +440,7 @@ impl<'a> Controller<'a> {
         }
         let application = field(record::APPLICATION, 2) as u16;
         let result = (field(record::RESULT_LENGTH, 1) as usize).min(record::RESULT_BYTES);
-        let outcome = Outcome {
+        let outcome = PacketOutcome {
             packet,
             hart: store.hart,
             cycle: store.cycle,

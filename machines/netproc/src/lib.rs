@@ -40,9 +40,9 @@ pub mod start;
 pub mod timed;
 mod watch;
 
-pub use controller::{Arrival, ControllerConfig, Input, Outcome};
+pub use controller::{Arrival, ControllerConfig, Input, PacketOutcome};
 pub use functional::FunctionalHarts;
-pub use machine::{Image, Judge, Limits, Run, SetupError, Tables, run};
+pub use machine::{Image, Judge, Limits, PacketRun, SetupError, Tables, run};
 pub use parameters::NetprocParameters;
 pub use processor::Processor;
 pub use report::{Report, Window};

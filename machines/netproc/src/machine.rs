@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use mb_processor::{Isa, LoadError, Memory, Program};
 
 use crate::contract::{DEVICE, Filter, HartStatus, Layout, MAX_HARTS, Phase, Route, Route6, SpineConfig, error_text};
-use crate::controller::{Arrival, Controller, ControllerConfig, Effect, Outcome};
+use crate::controller::{Arrival, Controller, ControllerConfig, Effect, PacketOutcome};
 use crate::functional::HandlerRules;
 use crate::processor::{Bytes, DeviceStore, Event, Processor};
 use crate::report::{Report, Snapshot};
@@ -85,7 +85,7 @@ impl Image {
     /// Loads `file`, writes the configuration for `harts` harts and the tables, and leaves `heap` bytes for SPINE.
     ///
     /// # Errors
-    /// The file is no program of the contract, or does not fit with its tables.
+    /// The file is not a program of the contract, or does not fit with its tables.
     pub fn new(file: &[u8], harts: u32, config: &SpineConfig, tables: &Tables, heap: u64) -> Result<Self, SetupError> {
         if !(1..=MAX_HARTS).contains(&harts) {
             return Err(SetupError::Harts(harts));
@@ -216,12 +216,12 @@ impl Image {
 /// Receives every packet that software has reported, in the order of the reports.
 pub trait Judge {
     /// Compares what the handler decided with what it must decide. `arrival` is the packet as it arrived.
-    fn judge(&mut self, outcome: &Outcome, arrival: &Arrival);
+    fn judge(&mut self, outcome: &PacketOutcome, arrival: &Arrival);
 }
 
 /// Accepts every decision.
 impl Judge for () {
-    fn judge(&mut self, _: &Outcome, _: &Arrival) {}
+    fn judge(&mut self, _: &PacketOutcome, _: &Arrival) {}
 }
 
 /// Bounds of a run.
@@ -235,14 +235,14 @@ pub struct Limits {
 
 /// A run: what was measured, up to the error if there was one.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Run {
+pub struct PacketRun {
     /// What was measured.
     pub report: Report,
     /// Why the run ended early.
     pub error: Option<Box<RunError>>,
 }
 
-impl Run {
+impl PacketRun {
     /// A run that ended before the first packet.
     #[must_use]
     pub fn failed(error: Box<RunError>) -> Self {
@@ -275,7 +275,7 @@ pub fn run<P: Processor, J: Judge>(
     limits: Limits,
     judge: &mut J,
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-) -> Run {
+) -> PacketRun {
     let mut runner = Runner {
         image,
         controller: Controller::new(config, arrivals),
@@ -287,7 +287,7 @@ pub fn run<P: Processor, J: Judge>(
     let packets = runner.controller.account.completed();
     let last = Snapshot { cycle: processor.cycle(), packets, counts: processor.counts() };
     let report = Report::new(&runner.controller, runner.snapshots, last);
-    Run { report, error }
+    PacketRun { report, error }
 }
 
 /// A run that ends early.

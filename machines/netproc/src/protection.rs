@@ -85,7 +85,7 @@ pub struct HandlerRules {
     pub code: Range<u64>,
     /// The stacks of all harts.
     pub stacks: Range<u64>,
-    /// `np_hart_state` of all harts; none if the program does not tell.
+    /// `np_hart_state` of all harts; none if the program does not say.
     pub states: Option<Range<u64>>,
     /// `np_status`.
     pub status: Range<u64>,
@@ -222,7 +222,7 @@ impl Protection {
         self.statuses[hart as usize][LOCKS..LOCKS + 4] != [0; 4]
     }
 
-    /// What is at an address that no handler owns; none if it is no memory.
+    /// What is at an address that no handler owns; none if it is not memory.
     fn target(&self, address: u64) -> Option<Target> {
         let rules = &self.rules;
         let heap_used = if self.ring.is_empty() { rules.heap.end } else { self.ring.start };

@@ -69,7 +69,7 @@ pub fn disassemble(program: &MatchProgram) -> String {
     out
 }
 
-/// Labels behind the last word.
+/// Labels after the last word.
 fn write_behind(out: &mut String, labels: &BTreeMap<usize, Vec<String>>, program: &MatchProgram) {
     for name in labels.get(&program.words.len()).into_iter().flatten() {
         let _ = writeln!(out, "{name}:");

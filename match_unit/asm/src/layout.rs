@@ -477,7 +477,7 @@ impl CompareOp {
     }
 }
 
-/// The half of operand 2 that the immediate replaces; code 0 is no immediate.
+/// The half of operand 2 that the immediate replaces; code 0 means no immediate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Half {
     /// `low`: The immediate is bits 31 to 0 of operand 2.
@@ -617,7 +617,7 @@ impl MaskMode {
 /// The rule by which a text, a word or a program is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rule {
-    /// Text that is no statement, no directive and no label.
+    /// Text that is not a statement, a directive or a label.
     Syntax,
     /// A name that is unknown, given twice or reserved.
     Names,
@@ -648,7 +648,7 @@ pub enum Rule {
     /// always cancelled.
     DeadBranch,
     /// A program that can run past its last word: the third word from the end must be an
-    /// unconditional branch, and no branch may go to the two words behind it.
+    /// unconditional branch, and no branch may go to the two words after it.
     End,
     /// More words than the microcode store holds.
     Store,
@@ -700,7 +700,7 @@ impl Rule {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Syntax => "Text that is no statement, no directive and no label.",
+            Self::Syntax => "Text that is not a statement, a directive or a label.",
             Self::Names => "A name that is unknown, given twice or reserved.",
             Self::Range => "A number that does not fit where it stands.",
             Self::Slot => {
@@ -733,7 +733,7 @@ impl Rule {
                 "A branch that execution reaches only in delay slots of unconditional branches: it is always cancelled."
             }
             Self::End => {
-                "A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words behind it."
+                "A program that can run past its last word: the third word from the end must be an unconditional branch, and no branch may go to the two words after it."
             }
             Self::Store => "More words than the microcode store holds.",
         }

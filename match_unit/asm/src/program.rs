@@ -82,7 +82,7 @@ pub enum ProgramFault {
         last: usize,
     },
     /// A branch too close to the end.
-    #[error("word {at}: found a branch without both delay slots; expected two words behind it")]
+    #[error("word {at}: found a branch without both delay slots; expected two words after it")]
     DelaySlotsMissing {
         /// Address of the branch.
         at: usize,

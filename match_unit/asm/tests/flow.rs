@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rules on where execution goes, against a walk through every state of the branch unit: the program counter, the
-//! delay slots that a taken branch still has to run, and its target; a condition may hold or not, each time anew.
+//! delay slots that a taken branch still has to run, and its target; a condition may hold or not each time.
 
 use std::collections::BTreeSet;
 

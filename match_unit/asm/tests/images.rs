@@ -89,7 +89,7 @@ fn damage_is_reported_with_its_reason() {
         (forged(24 + 3 * 24 + 14, 0x90), "word 3: found a branch to 9; expected a target of at most 5, the last word"),
         (
             forged(24 + 5 * 24 + 16, 0x0c),
-            "word 5: found a branch without both delay slots; expected two words behind it",
+            "word 5: found a branch without both delay slots; expected two words after it",
         ),
     ] {
         assert_eq!(refusal(&image), reason);

@@ -57,7 +57,7 @@ find.mb:1:9: error: execution can run past the last word; expected an unconditio
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
    = rule (end): A program that can run past its last word: the third word from the end must be an unconditional \
-     branch, and no branch may go to the two words behind it.
+     branch, and no branch may go to the two words after it.
 
 find.mb:1:27: error: found a pop of the input FIFO without `wait`; add `wait` to this word
  1 | start:  a1 = add a2, 5 || a1 = in

@@ -172,7 +172,7 @@ impl Debugger {
         self.breakpoints.keys().copied()
     }
 
-    /// Stops execution behind each word that changes `register`, or no longer; returns whether that is a change.
+    /// Stops execution after each word that changes `register`, or no longer; returns whether that is a change.
     pub fn watch(&mut self, register: Register, stop: bool) -> bool {
         let place = self.watches.iter().position(|&watched| watched == register);
         match (place, stop) {

@@ -129,7 +129,7 @@ impl Session {
         self.arrive_as(list, header, arrival, self.after_match);
     }
 
-    /// As [`Session::arrive_words`], with what becomes of the matching item.
+    /// As [`Session::arrive_words`], with what happens to the matching item.
     pub fn arrive_as(&mut self, list: List, words: Words, arrival: u64, after_match: AfterMatch) {
         self.headers.push_back(QueuedHeader { list, words, arrival, after_match });
     }

@@ -70,7 +70,7 @@ pub fn template(item_words: usize) -> String {
     text += &HEAD.replace("ITEMS", &item_words.to_string()).replace("HANDLE", &handle_word(item_words).to_string());
     text.push_str(
         "\n.segment posted\n\
-         ; p2: the bits match. p11, p14: the initiator is the one, or any will do. p15 becomes: the list ends here.\n",
+         ; p2: the bits match. p11, p14: the initiator is equal, or any is accepted. p15 then: the end of the list.\n",
     );
     item(&mut text, item_words, "posted", "item_mask", "p14");
     text.push_str(

@@ -61,7 +61,7 @@ impl CapacityEvents {
 /// Two parts of the time from the acceptance of an operation to its completion; the rest is search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delays {
-    /// The engine worked on older operations: from the acceptance to the begin of service, and waits for the effects of
+    /// The engine worked on older operations: from the acceptance to the start of service, and waits for the effects of
     /// older operations after that.
     pub waiting: Picos,
     /// Spent beyond the structure: comparing or fetching entries that it does not hold, and waiting for entries that

@@ -16,7 +16,7 @@ pub enum Accepted {
     /// Taken; its outcome will come out exactly once.
     Yes,
     /// Not taken and without effect; offer it again at `retry_at` (later than the time of the offer) or
-    /// after any event of the engine before that. Operations behind it must wait: order is kept by the caller.
+    /// after any event of the engine before that. Later operations must wait: order is kept by the caller.
     Busy {
         /// When a new offer makes sense.
         retry_at: Picos,
@@ -56,7 +56,7 @@ pub trait Engine: Send {
     /// the next [`run_until`](Engine::run_until).
     fn offer(&mut self, now: Picos, op: Op) -> Accepted;
 
-    /// When something inside happens next, or `None` when the engine is idle and owes no completion.
+    /// When something inside happens next, or `None` when the engine is idle and has no outstanding completion.
     fn next_event(&self) -> Option<Picos>;
 
     /// Brings the engine to time `until` and appends every completion with `at <= until`, in order of `at`.
@@ -79,23 +79,23 @@ pub trait Engine: Send {
 
 /// Faster ways to the same completions. The defaults are right for every engine.
 pub trait Shortcuts: Engine {
-    /// Takes `op` and answers at once, if the engine can compute every answer at its offer and owes none. Otherwise
-    /// `None`, without effect; then [`offer`](Engine::offer) it. Both ways give the same completions.
+    /// Takes `op` and answers at once, if the engine can compute every answer at its offer and has none outstanding.
+    /// Otherwise `None`, without effect; then [`offer`](Engine::offer) it. Both ways give the same completions.
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
         let _ = (now, op);
         None
     }
 
     /// Appends completions whose time and outcome no later operation can change, although `at` may be in the
-    /// future. They are not handed out again and cause no event. An engine that serves one operation after the other
-    /// can compute them at the offer; the default hands out none.
+    /// future. They are not returned again and cause no event. An engine that serves one operation after the other
+    /// can compute them at the offer; the default returns none.
     fn settle(&mut self, done: &mut Vec<Completion>) {
         let _ = done;
     }
 
-    /// Brings the engine from event to event until one of them hands completions out, or to time `until` if none does
+    /// Brings the engine from event to event until one of them completes operations, or to time `until` if none does
     /// before: as [`run_until`](Engine::run_until) at each [`next_event`](Engine::next_event), but in one call for an
-    /// engine with many events that hand nothing out. `done` comes empty.
+    /// engine with many events that complete nothing. `done` is empty at the call.
     fn run_to_completion(&mut self, until: Picos, done: &mut Vec<Completion>) {
         while done.is_empty()
             && let Some(at) = self.next_event().filter(|at| *at <= until)
@@ -217,7 +217,7 @@ pub const fn represented_by<const N: usize>(mut presets: [Preset; N], name: Opti
         }
         at += 1;
     }
-    panic!("the representative is no preset of the engine");
+    panic!("the representative is not a preset of the engine");
 }
 
 /// `a == b` in a constant.
@@ -294,7 +294,7 @@ impl EngineFault {
 /// Builds one engine from a complete parameter set.
 pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
 
-/// What an engine of the user's is made of.
+/// What a user-defined engine is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnKind {
     /// A match program on the engine `microcode`.
@@ -317,7 +317,7 @@ impl OwnKind {
     }
 }
 
-/// Where an engine of the user's comes from.
+/// Where a user-defined engine comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// What it is made of.
@@ -345,7 +345,7 @@ impl Origin {
     }
 }
 
-/// What builds an engine in place of its catalog entry: a match program, a library or a class of the user's.
+/// What builds an engine in place of its catalog entry: the user's match program, library or class.
 pub trait BuildOwn: Send + Sync + std::fmt::Debug {
     /// Makes one engine.
     ///

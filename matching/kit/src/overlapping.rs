@@ -71,7 +71,7 @@ pub struct Overlapping<M> {
     lists: MatchLists,
     /// Operations that were not answered.
     under_way: usize,
-    /// Answers that were not handed out, and when their operations were delivered.
+    /// Answers that were not returned, and when their operations were delivered.
     pending: VecDeque<(Completion, Picos)>,
     busy: BusyTime,
 }
@@ -131,7 +131,7 @@ impl<M: OverlappingMachine> Engine for Overlapping<M> {
         self.run(cycle);
         let QueueLengths { posted, unexpected } = self.lists.queue_lengths();
         if !self.machine.deliver(&op, cycle, posted + unexpected) {
-            let retry_at = self.next_event().expect("a full engine owes completions");
+            let retry_at = self.next_event().expect("a full engine has outstanding completions");
             return Accepted::Busy { retry_at: retry_at.max(Picos(now.0 + 1)) };
         }
         self.lists.apply(op);

@@ -2,7 +2,7 @@
 //! Engines that compute every answer when they accept the operation.
 //!
 //! Nothing that is offered later changes such an answer. A [`Service`] computes outcome and time of an operation;
-//! a [`Server`] around it keeps the answers until their times, or hands them out ahead of them
+//! a [`Server`] around it keeps the answers until their times, or returns them ahead of them
 //! ([`Shortcuts::answer`], [`Shortcuts::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
 //! Cost: constant per operation.
 
@@ -53,7 +53,7 @@ pub trait Service: Send {
 #[derive(Clone, Debug)]
 pub struct Server<S> {
     service: S,
-    /// Answers that were not handed out.
+    /// Answers that were not returned.
     pending: VecDeque<Served>,
     busy: Picos,
     /// The time of the last offer, to check that offers are in order of time.
@@ -257,7 +257,7 @@ mod tests {
         for now in [100, 105, 200] {
             assert_eq!(server.offer(Picos(now), OP), Accepted::Yes);
         }
-        assert_eq!(server.answer(Picos(200), OP), None, "three answers are owed");
+        assert_eq!(server.answer(Picos(200), OP), None, "three answers are outstanding");
         let mut done = Vec::new();
         server.settle(&mut done);
         assert_eq!(done.iter().map(|completion| completion.at.0).collect::<Vec<_>>(), [110, 120, 210]);

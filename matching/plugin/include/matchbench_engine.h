@@ -17,7 +17,7 @@ extern "C" {
 enum {
   MB_OK = 0,     /* done; accepted; there is an event */
   MB_BUSY = 1,   /* offer: not accepted, and without effect */
-  MB_IDLE = 2,   /* next_event: the engine owes no completion */
+  MB_IDLE = 2,   /* next_event: the engine has no outstanding completion */
   MB_MORE = 3,   /* run_until: the buffer is full, call again with the same time */
   MB_LATER = 4,  /* answer: not at once, and without effect */
   MB_FAULT = -1  /* the engine failed; `message` says why, and only `destroy` follows */
@@ -62,7 +62,7 @@ typedef struct mb_completion {
 typedef struct mb_state {
   uint64_t posted;     /* posted receives, in order of acceptance */
   uint64_t unexpected; /* unexpected messages, in order of acceptance */
-  uint64_t busy;       /* union of the busy intervals of the operations handed out, ps */
+  uint64_t busy;       /* union of the busy intervals of the operations answered, ps */
   uint64_t posted_overflows;
   uint64_t unexpected_overflows;
   uint64_t spilled;

@@ -21,7 +21,7 @@ pub mod status {
     pub const OK: i32 = 0;
     /// The operation is not accepted, and has no effect.
     pub const BUSY: i32 = 1;
-    /// No event: the engine owes no completion.
+    /// No event: the engine has no outstanding completion.
     pub const IDLE: i32 = 2;
     /// The buffer is full, and there are more completions.
     pub const MORE: i32 = 3;

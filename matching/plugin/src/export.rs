@@ -21,7 +21,7 @@ pub trait Exported {
 struct Exporting {
     engine: Box<dyn ReplayEngine>,
     placement: Placement,
-    /// Completions for which the caller's buffer had no place, and how many of them are handed out.
+    /// Completions for which the caller's buffer had no place, and how many of them were returned.
     done: Vec<Completion>,
     handed_out: usize,
     /// Why the engine can be used no more.

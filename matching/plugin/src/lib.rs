@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Exports an engine from a shared library, for `matchbench compare TRACE --engine ./libmy_engine.so`.
 //!
-//! The library is a crate of the user's with `crate-type = ["cdylib"]`. It implements [`mb_core::Engine`], has a
+//! The library is the user's crate with `crate-type = ["cdylib"]`. It implements [`mb_core::Engine`], has a
 //! catalog entry as the engines of matchbench have, and exports it in one line:
 //!
 //! ```

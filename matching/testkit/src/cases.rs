@@ -464,7 +464,7 @@ mod tests {
             ("post = 1, bits = \"7\", initiator = 1", "`7` must be hexadecimal, such as \"0xff\""),
             ("post = 1, bits = \"0x7\", initiator = \"all\"", "`initiator` must be a number or `any`"),
             ("post = 1, bits = \"0x7\", tag = 1", "a step has `bits` or the arguments of an MPI call, not both"),
-            ("post = 1, source = 16, tag = 1", "source 16 is no rank of the communicator"),
+            ("post = 1, source = 16, tag = 1", "source 16 is not a rank of the communicator"),
             ("post = 1, comm = \"row\", source = 0, tag = 1", "there is no communicator `row`"),
             (
                 "arrive = 1, source = \"any\", tag = 1",

@@ -65,7 +65,7 @@ pub fn judge(
     fetch: Fetch,
     visits: Visits,
 ) -> Result<Vec<OperationResult>, String> {
-    let mut run = Run::new(engine, offers.len(), visits);
+    let mut run = DrivenEngine::new(engine, offers.len(), visits);
     run.to_completion = fetch == Fetch::RunToCompletion;
     run.after_every_event = fetch == Fetch::AfterEveryEvent;
     for offer in offers {
@@ -90,7 +90,7 @@ pub fn judge_one_by_one(
     ops: &[Op],
     visits: Visits,
 ) -> Result<Vec<OperationResult>, String> {
-    let mut run = Run::new(engine, ops.len(), visits);
+    let mut run = DrivenEngine::new(engine, ops.len(), visits);
     for &op in ops {
         run.offer(Offer { at: run.now, op })?;
         run.drain()?;
@@ -106,7 +106,7 @@ struct Expected {
     completion: Option<Completion>,
 }
 
-struct Run<'a> {
+struct DrivenEngine<'a> {
     engine: &'a mut dyn ReplayEngine,
     oracle: Oracle,
     visits: Visits,
@@ -123,7 +123,7 @@ struct Run<'a> {
     last_busy: Picos,
 }
 
-impl<'a> Run<'a> {
+impl<'a> DrivenEngine<'a> {
     fn new(engine: &'a mut dyn ReplayEngine, capacity: usize, visits: Visits) -> Self {
         Self {
             engine,

@@ -20,7 +20,7 @@ pub enum Check {
     Corpus,
     /// Random streams: outcomes are the oracle's.
     Streams,
-    /// A completion that is handed out early is the one that comes at its time: every way to fetch gives the same.
+    /// A completion that is returned early is the one that comes at its time: every way to fetch gives the same.
     Final,
     /// Stretching the times of offers changes no outcome.
     Stretched,
@@ -76,7 +76,7 @@ impl Check {
             Self::Streams => "outcomes of random streams are the oracle's",
             Self::Stretched => "stretching the times of offers changes no outcome",
             Self::Refused => "a refused operation is delayed, and nothing is lost",
-            Self::Final => "a completion that is handed out early is final",
+            Self::Final => "a completion that is returned early is final",
             Self::Twice => "the same stream gives the same completions twice",
             Self::Bound => "no answer comes before that of ideal:zero",
         }
@@ -114,7 +114,7 @@ impl fmt::Display for Failure {
 pub struct Verdict {
     /// The checks that it passed before the first failure.
     pub passed: Vec<Passed>,
-    /// The first failure; the checks behind it did not run.
+    /// The first failure; the checks after it did not run.
     pub failure: Option<Failure>,
 }
 

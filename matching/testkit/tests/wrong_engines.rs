@@ -36,9 +36,9 @@ enum Defect {
     Early,
     /// The next event is said to be later than the completion.
     LateEvent,
-    /// `settle` hands out what `run_until` will hand out again.
+    /// `settle` returns what `run_until` returns again.
     SettlesTwice,
-    /// `run_to_completion` goes on behind the first one.
+    /// `run_to_completion` continues after the first one.
     RunsPast,
     /// What an operation finds depends on when it is offered.
     DependsOnTime,
@@ -50,7 +50,7 @@ enum Defect {
     BusyWhileWaiting,
     /// All of the time is waiting, and a picosecond more.
     WaitsTooLong,
-    /// With three answers owed it refuses an operation, and has performed it.
+    /// With three answers outstanding it refuses an operation, and has performed it.
     RefusesWithEffect,
     /// The time of an operation differs from engine to engine.
     DependsOnTheEngine,

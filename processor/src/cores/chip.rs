@@ -49,7 +49,7 @@
 //! 6. **Fetch.** The policy selects `fetch_threads` contexts. They fetch up to `fetch_width`
 //!    instructions together, each with at most one access to the instruction cache, up to the first
 //!    branch that is predicted taken. A context keeps the last block that it has read. After a
-//!    branch that is predicted taken without a BTB entry, fetch goes on behind it for `misfetch`
+//!    branch that is predicted taken without a BTB entry, fetch continues after it for `misfetch`
 //!    cycles. After a system call, fence.i, wrs and a write of a
 //!    CSR other than fflags a context fetches nothing until that instruction commits.
 //!

@@ -58,9 +58,9 @@ fn address(random: &mut Random) -> u64 {
 }
 
 /// The result of one step.
-type Outcome = (Result<Step, Fault>, Registers, Memory);
+type StepResult = (Result<Step, Fault>, Registers, Memory);
 
-fn run<S: Subject>(word: u32, registers: &Registers, memory: &Memory) -> Outcome {
+fn run<S: Subject>(word: u32, registers: &Registers, memory: &Memory) -> StepResult {
     let mut memory = memory.clone();
     let mut hart = S::with(word, registers);
     let step = hart.step(&mut memory, &mut NoSyscalls);

@@ -215,9 +215,9 @@ impl Hart for Rv64 {
         let next = pc.wrapping_add(op.instruction.bytes.into());
         let mut execution = Execution { hart: self, memory, handler, next, address: 0, taken: false };
         let result = match op.apply(pc, a, b, &mut execution) {
-            Outcome::Result(result) => result,
-            Outcome::Step(step) => return Ok(step),
-            Outcome::Fault(fault) => return Err(fault),
+            Executed::Result(result) => result,
+            Executed::Step(step) => return Ok(step),
+            Executed::Fault(fault) => return Err(fault),
         };
         let Execution { next, address, taken, .. } = execution;
         self.set(op.d, result);
@@ -237,7 +237,7 @@ struct Execution<'a, H> {
     taken: bool,
 }
 
-enum Outcome {
+enum Executed {
     /// The value for the destination.
     Result(u64),
     /// The instruction does not retire.
@@ -245,7 +245,7 @@ enum Outcome {
     Fault(Fault),
 }
 
-impl From<Result<u64, Fault>> for Outcome {
+impl From<Result<u64, Fault>> for Executed {
     #[inline]
     fn from(result: Result<u64, Fault>) -> Self {
         result.map_or_else(Self::Fault, Self::Result)
@@ -255,20 +255,20 @@ impl From<Result<u64, Fault>> for Outcome {
 impl<H: SyscallHandler> Execution<'_, H> {
     /// Accesses a control and status register: the floating-point status, and counters, which can
     /// only be read.
-    fn control(&mut self, access: &CsrAccess) -> Outcome {
+    fn control(&mut self, access: &CsrAccess) -> Executed {
         match access.counter() {
-            Some(Counter::Cycle | Counter::Time) => Outcome::Result(self.handler.cycle()),
-            Some(Counter::Retired) => Outcome::Result(self.hart.retired),
+            Some(Counter::Cycle | Counter::Time) => Executed::Result(self.handler.cycle()),
+            Some(Counter::Retired) => Executed::Result(self.hart.retired),
             None => match self.hart.float_status.access(access) {
-                Some(old) => Outcome::Result(old),
-                None => Outcome::Fault(Fault::Illegal { pc: self.hart.pc, word: access.word }),
+                Some(old) => Executed::Result(old),
+                None => Executed::Fault(Fault::Illegal { pc: self.hart.pc, word: access.word }),
             },
         }
     }
 }
 
 impl<H: SyscallHandler> Actions for Execution<'_, H> {
-    type Output = Outcome;
+    type Output = Executed;
 
     #[inline]
     fn third(&self, register: u8) -> u64 {
@@ -281,37 +281,37 @@ impl<H: SyscallHandler> Actions for Execution<'_, H> {
     }
 
     #[inline]
-    fn value(&mut self, value: u64) -> Outcome {
-        Outcome::Result(value)
+    fn value(&mut self, value: u64) -> Executed {
+        Executed::Result(value)
     }
 
     #[inline]
-    fn float(&mut self, value: u64, flags: u8) -> Outcome {
+    fn float(&mut self, value: u64, flags: u8) -> Executed {
         self.hart.float_status.flags |= flags;
-        Outcome::Result(value)
+        Executed::Result(value)
     }
 
     #[inline]
-    fn branch(&mut self, taken: bool, next: u64, link: u64) -> Outcome {
+    fn branch(&mut self, taken: bool, next: u64, link: u64) -> Executed {
         self.taken = taken;
         self.next = next;
-        Outcome::Result(link)
+        Executed::Result(link)
     }
 
     #[inline]
-    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Outcome {
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Executed {
         self.address = address;
         self.hart.load_value(self.memory, address, WIDTH, extension).into()
     }
 
     #[inline]
-    fn store<const WIDTH: u8>(&mut self, address: u64, value: u64) -> Outcome {
+    fn store<const WIDTH: u8>(&mut self, address: u64, value: u64) -> Executed {
         self.address = address;
         self.hart.store_value(self.memory, address, WIDTH, value).map(|()| 0).into()
     }
 
     #[inline]
-    fn other(&mut self, effect: Effect) -> Outcome {
+    fn other(&mut self, effect: Effect) -> Executed {
         match effect {
             Effect::Atomic { address, width, kind, operand } => {
                 self.address = address;
@@ -320,15 +320,15 @@ impl<H: SyscallHandler> Actions for Execution<'_, H> {
             // Execution is sequentially consistent and code cannot change, so fences affect only
             // time. A wait may end at any time; this one ends at once.
             Effect::Fence(_) | Effect::FenceInstruction | Effect::Pause | Effect::WaitOnReservation { .. } => {
-                Outcome::Result(0)
+                Executed::Result(0)
             }
             Effect::Csr(access) => self.control(&access),
             Effect::Call => match self.hart.call(self.memory, self.handler) {
-                SyscallResult::Value(value) => Outcome::Result(value),
-                SyscallResult::Wait => Outcome::Step(Step::Waiting),
-                SyscallResult::Exit(status) => Outcome::Step(Step::Exited(status)),
+                SyscallResult::Value(value) => Executed::Result(value),
+                SyscallResult::Wait => Executed::Step(Step::Waiting),
+                SyscallResult::Exit(status) => Executed::Step(Step::Exited(status)),
             },
-            Effect::Illegal(word) => Outcome::Fault(Fault::Illegal { pc: self.hart.pc, word }),
+            Effect::Illegal(word) => Executed::Fault(Fault::Illegal { pc: self.hart.pc, word }),
             Effect::Value(_)
             | Effect::Float { .. }
             | Effect::Branch { .. }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! System calls on files.
 
-use super::{Outcome, UserMemory, errno, numbers};
+use super::{CallResult, UserMemory, errno, numbers};
 
 /// What a program sees of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +107,7 @@ impl<F: Files> Descriptors<F> {
     }
 
     /// The lowest free descriptor from `least` on, which becomes that of `handle`.
-    fn add(&mut self, handle: u32, least: usize) -> Outcome {
+    fn add(&mut self, handle: u32, least: usize) -> CallResult {
         let place = (least..MOST).find(|place| self.handles.get(*place).is_none_or(Option::is_none)).unwrap_or(MOST);
         if place >= MOST {
             return Err(errno::EMFILE);
@@ -147,7 +147,7 @@ impl<F: Files> Descriptors<F> {
         number: u64,
         [a, b, c, d, ..]: [u64; 6],
         memory: &mut impl UserMemory,
-    ) -> Option<Outcome> {
+    ) -> Option<CallResult> {
         Some(match number {
             numbers::OPENAT => self.open(b, c, d, memory),
             numbers::OPEN => self.open(a, flags_of_newlib(b), c, memory),
@@ -190,13 +190,13 @@ impl<F: Files> Descriptors<F> {
         })
     }
 
-    fn open(&mut self, path: u64, flags: u64, mode: u64, memory: &impl UserMemory) -> Outcome {
+    fn open(&mut self, path: u64, flags: u64, mode: u64, memory: &impl UserMemory) -> CallResult {
         let path = memory.string(path)?;
         let handle = self.files.open(&path, flags, mode as u32)?;
         self.add(handle, 0)
     }
 
-    fn close(&mut self, descriptor: u64) -> Outcome {
+    fn close(&mut self, descriptor: u64) -> CallResult {
         let handle = self.handle(descriptor)?;
         self.handles[descriptor as usize] = None;
         if !self.handles.contains(&Some(handle)) {
@@ -205,7 +205,7 @@ impl<F: Files> Descriptors<F> {
         Ok(0)
     }
 
-    fn read(&mut self, descriptor: u64, address: u64, length: u64, memory: &mut impl UserMemory) -> Outcome {
+    fn read(&mut self, descriptor: u64, address: u64, length: u64, memory: &mut impl UserMemory) -> CallResult {
         let handle = self.handle(descriptor)?;
         let length = length.min(LONGEST) as usize;
         memory.bytes(address, length).ok_or(errno::EFAULT)?;
@@ -215,23 +215,23 @@ impl<F: Files> Descriptors<F> {
         Ok(count as u64)
     }
 
-    fn write(&mut self, descriptor: u64, address: u64, length: u64, memory: &impl UserMemory) -> Outcome {
+    fn write(&mut self, descriptor: u64, address: u64, length: u64, memory: &impl UserMemory) -> CallResult {
         let handle = self.handle(descriptor)?;
         let bytes = memory.bytes(address, length.min(LONGEST) as usize).ok_or(errno::EFAULT)?;
         self.files.write(handle, bytes).map(|count| count as u64)
     }
 
-    fn status(&mut self, descriptor: u64, address: u64, memory: &mut impl UserMemory) -> Outcome {
+    fn status(&mut self, descriptor: u64, address: u64, memory: &mut impl UserMemory) -> CallResult {
         let status = self.handle(descriptor).and_then(|handle| self.files.status(handle))?;
         memory.set(address, &layout(&status)).map(|()| 0)
     }
 
-    fn status_of(&mut self, path: u64, address: u64, memory: &mut impl UserMemory) -> Outcome {
+    fn status_of(&mut self, path: u64, address: u64, memory: &mut impl UserMemory) -> CallResult {
         let status = self.files.status_of(&memory.string(path)?)?;
         memory.set(address, &layout(&status)).map(|()| 0)
     }
 
-    fn control(&mut self, descriptor: u64, command: u64, argument: u64) -> Outcome {
+    fn control(&mut self, descriptor: u64, command: u64, argument: u64) -> CallResult {
         const DUPLICATE: u64 = 0;
         const DUPLICATE_CLOSE_ON_EXEC: u64 = 1030;
         const GET_FLAGS: u64 = 3;
@@ -250,8 +250,8 @@ fn parts<M: UserMemory>(
     list: u64,
     count: u64,
     memory: &mut M,
-    mut transfer: impl FnMut(&mut M, u64, u64) -> Outcome,
-) -> Outcome {
+    mut transfer: impl FnMut(&mut M, u64, u64) -> CallResult,
+) -> CallResult {
     let mut done = 0;
     if count > PARTS {
         return Err(errno::EINVAL);

@@ -2,7 +2,7 @@
 //! The address space: the break after the program, mapped areas below the stack. All of it is one
 //! range of memory; pages have no protection.
 
-use super::{Outcome, UserMemory, errno};
+use super::{CallResult, UserMemory, errno};
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
@@ -65,7 +65,7 @@ impl Space {
     }
 
     /// mmap: the highest gap that is large enough, or a fixed address. The area is zero.
-    pub(super) fn map(&mut self, address: u64, length: u64, flags: u64, memory: &mut impl UserMemory) -> Outcome {
+    pub(super) fn map(&mut self, address: u64, length: u64, flags: u64, memory: &mut impl UserMemory) -> CallResult {
         const FIXED: u64 = 0x10;
         let length = pages(length).ok_or(errno::EINVAL)?;
         let at = if flags & FIXED != 0 {
@@ -107,7 +107,7 @@ impl Space {
         self.areas = parts.collect();
     }
 
-    pub(super) fn unmap(&mut self, address: u64, length: u64) -> Outcome {
+    pub(super) fn unmap(&mut self, address: u64, length: u64) -> CallResult {
         let end = pages(length).and_then(|length| address.checked_add(length)).ok_or(errno::EINVAL)?;
         if !address.is_multiple_of(PAGE) {
             return Err(errno::EINVAL);
@@ -124,7 +124,7 @@ impl Space {
         new: u64,
         flags: u64,
         memory: &mut impl UserMemory,
-    ) -> Outcome {
+    ) -> CallResult {
         const MAY_MOVE: u64 = 1;
         let (bytes, new) = (pages(bytes).ok_or(errno::EINVAL)?, pages(new).ok_or(errno::EINVAL)?);
         if new <= bytes {

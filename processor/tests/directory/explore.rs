@@ -217,7 +217,7 @@ fn two_lines(design: Design, migratory: bool) {
     holds(&format!("2 caches of one line, 1 device, 2 lines, {design:?}, migratory {migratory}"), system);
 }
 
-/// A test for each of the large systems, so that a run that was interrupted goes on where it stopped.
+/// A test for each of the large systems, so that a run that was interrupted continues where it stopped.
 macro_rules! large_systems {
     ($($name:ident: $kind:ident($design:ident, $migratory:literal);)+) => {$(
         #[test]

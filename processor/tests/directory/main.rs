@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The coherent memory: its protocol in an explorer of states, closed formulas of time, memory order,
+//! The coherent memory: its protocol in a state explorer, closed formulas of time, memory order,
 //! and random requests against a flat memory.
 
 #[expect(dead_code, reason = "another test uses the other instructions")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tables of the simulator as a model for an explorer of states.
+//! The tables of the simulator as a model for a state explorer.
 //!
 //! Values are symbolic: a copy has the last write of its line, or not. A write makes every other copy
 //! of the line old, so a read of any older value is found without a bound on the number of writes.
@@ -76,7 +76,7 @@ pub(crate) struct System {
     pub(crate) protocol: Protocol,
     pub(crate) nodes: u8,
     pub(crate) lines: u8,
-    /// What the device of each node asks for; an empty list is no device.
+    /// What the device of each node asks for; an empty list means no device.
     pub(crate) devices: Vec<Vec<Op>>,
     pub(crate) ordered: bool,
     pub(crate) size: Size,

@@ -13,10 +13,10 @@ use mb_processor::directory::protocol::{
 };
 use mb_processor::directory::{CacheConfig, DirectoryConfig};
 
-use super::tester::{Outcome, Tester, tiny};
+use super::tester::{AccessResult, Tester, tiny};
 
 /// Runs random requests; a panic of the memory is a failure too.
-fn run(config: &DirectoryConfig, protocol: Option<Protocol>, seed: u64, accesses: u64) -> Outcome {
+fn run(config: &DirectoryConfig, protocol: Option<Protocol>, seed: u64, accesses: u64) -> AccessResult {
     let tester = Tester::new(config, protocol, seed);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tester.run(accesses)));
     result.unwrap_or_else(|_| Err("a panic".into()))

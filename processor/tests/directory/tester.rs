@@ -70,7 +70,7 @@ pub(crate) struct Tester {
 }
 
 /// What went wrong, or the accesses of each kind.
-pub(crate) type Outcome = Result<[u64; 8], String>;
+pub(crate) type AccessResult = Result<[u64; 8], String>;
 
 /// Caches of few lines, so that lines leave them all the time.
 pub(crate) fn tiny() -> DirectoryConfig {
@@ -461,7 +461,7 @@ impl Tester {
         Ok(())
     }
 
-    pub(crate) fn run(mut self, accesses: u64) -> Outcome {
+    pub(crate) fn run(mut self, accesses: u64) -> AccessResult {
         let mut completed = Vec::new();
         while self.accesses < accesses {
             for _ in 0..5000 {

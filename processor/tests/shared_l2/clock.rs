@@ -7,7 +7,7 @@ use mb_processor::system::RequestKind;
 use super::{BASE, machine, request};
 
 /// With a clock of its own, the memory bus starts a transfer with one of its cycles, and the cores see its end in their
-/// first cycle behind it.
+/// first cycle after it.
 #[test]
 fn a_memory_bus_with_its_own_clock_takes_its_own_cycles() {
     // Cycles of the cores, of the bus, beats, and the end of a transfer that is ready in cycle 1.

@@ -10,7 +10,7 @@ use mb_processor::rv64::supervisor::number as csr;
 use mb_processor::system::{MemorySystem, NoDevice};
 
 use crate::assembler::{ECALL, NOP, addi, amoadd_w, j, ld, sd};
-use crate::harts::{BASE, Calls, DATA, HANDLER, Machine, TABLE, map_gib, trap_of, two_pages};
+use crate::harts::{BASE, Calls, DATA, HANDLER, SupervisorHarts, TABLE, map_gib, trap_of, two_pages};
 
 const fn load(rd: u32, kind: u32, offset: i32, rs1: u32) -> u32 {
     (offset as u32) << 20 | rs1 << 15 | kind << 12 | rd << 7 | 0x03
@@ -22,7 +22,7 @@ const fn store(rs2: u32, kind: u32, offset: i32, rs1: u32) -> u32 {
 }
 
 /// User code at virtual 0; the handler loads what is before and behind the boundary of the pages.
-fn program(code: &[u32]) -> Machine {
+fn program(code: &[u32]) -> SupervisorHarts {
     let mut machine = two_pages(true);
     machine.put(DATA + 0x4000, code);
     let (first, second) = (22, 23);
@@ -57,7 +57,7 @@ fn random_code(random: &mut Random) -> Vec<u32> {
 }
 
 fn finish<M: MemorySystem>(
-    machine: &Machine,
+    machine: &SupervisorHarts,
     config: &ChipConfig,
     translation: TranslationConfig,
     memory: &mut M,
@@ -71,7 +71,13 @@ fn finish<M: MemorySystem>(
 }
 
 /// On a fixed latency, and for latency 0 on coherent caches.
-fn on_chip(machine: &Machine, config: &ChipConfig, entries: usize, latency: u64, every: bool) -> (HartState, u64) {
+fn on_chip(
+    machine: &SupervisorHarts,
+    config: &ChipConfig,
+    entries: usize,
+    latency: u64,
+    every: bool,
+) -> (HartState, u64) {
     let translation = TranslationConfig { data_entries: entries, ..TranslationConfig::default() };
     if latency > 0 {
         let mut memory = FixedLatency::new(machine.memory.clone(), NoDevice, 1, 1, latency, 2);

@@ -9,13 +9,13 @@ use mb_processor::rv64::supervisor::number as csr;
 use mb_processor::system::{Device, DeviceAnswer, NoDevice};
 
 use crate::assembler::{ECALL, addi, csrrw, ld};
-use crate::harts::{BASE, Calls, DATA, Machine, TABLE, USER, map_gib, trap_of};
+use crate::harts::{BASE, Calls, DATA, SupervisorHarts, TABLE, USER, map_gib, trap_of};
 
 #[test]
 fn a_chip_keeps_translations_by_address_space_and_global_ones() {
     // The page of 1 GiB at 8 GiB differs between two tables; that of the code is the same.
     for (asid, global, expected) in [(1, 0, 2), (0, 0, 1), (1, 0x20, 1)] {
-        let mut machine = Machine::new(1);
+        let mut machine = SupervisorHarts::new(1);
         let other = TABLE + 0x1000;
         for (table, page) in [(TABLE, BASE), (other, BASE + (1 << 30))] {
             machine.entry(table + 2 * 8, BASE >> 2 | 0xcf);
@@ -35,8 +35,8 @@ fn a_chip_keeps_translations_by_address_space_and_global_ones() {
 
 /// Dependent loads over `pages` pages of 4 KiB or of 1 GiB, the chain `passes` times, in supervisor
 /// mode. With `one`, all of them are in one page.
-fn chain(pages: u64, passes: u64, large: bool, one: bool) -> Machine {
-    let mut machine = Machine::new(1);
+fn chain(pages: u64, passes: u64, large: bool, one: bool) -> SupervisorHarts {
+    let mut machine = SupervisorHarts::new(1);
     map_gib(&mut machine, BASE, 0xcf);
     let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
     let address = |page: u64| match (one, large) {
@@ -147,7 +147,7 @@ fn an_interrupt_does_not_divide_a_load_from_a_device() {
         for delay in [0, 5] {
             let mut interrupted = 0;
             for time in (0..200).step_by(3) {
-                let mut machine = Machine::new(1);
+                let mut machine = SupervisorHarts::new(1);
                 for load in 0..LOADS {
                     machine.put(USER + 12 * load, &[ld(10, 0, 5), addi(11, 11, 1), addi(12, 10, 0)]);
                 }

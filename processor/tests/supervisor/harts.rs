@@ -48,13 +48,13 @@ impl CallHandler for Calls {
 }
 
 #[derive(Clone)]
-pub(crate) struct Machine {
+pub(crate) struct SupervisorHarts {
     pub(crate) memory: Memory,
     pub(crate) states: Vec<HartState>,
     quantum: u32,
 }
 
-impl Machine {
+impl SupervisorHarts {
     /// Harts at BASE with stvec at HANDLER, where a call with number 0 ends the run.
     pub(crate) fn new(harts: u64) -> Self {
         let mut machine = Self { memory: Memory::new(BASE, 4 << 20), states: Vec::new(), quantum: 8 };
@@ -141,7 +141,7 @@ pub(crate) fn trap_of(state: &HartState) -> (u64, u64, u64) {
 }
 
 /// Maps 1 GiB at `address` to the same physical addresses.
-pub(crate) fn map_gib(machine: &mut Machine, address: u64, flags: u64) {
+pub(crate) fn map_gib(machine: &mut SupervisorHarts, address: u64, flags: u64) {
     machine.entry(TABLE + (address >> 30) * 8, address >> 2 | flags);
 }
 
@@ -172,7 +172,7 @@ fn each_exception_has_its_cause_its_address_and_its_value() {
         ("fcsr that is off", false, csrrs(10, 3, 0), 2, csrrs(10, 3, 0).into()),
     ] {
         for quantum in [1, 64] {
-            let mut machine = Machine { quantum, ..Machine::new(1) };
+            let mut machine = SupervisorHarts { quantum, ..SupervisorHarts::new(1) };
             machine.put(USER, &[code, NOP]);
             let state = machine.start(USER, user, false);
             state.registers[5..8].copy_from_slice(&[DATA, missing, DATA + 1]);
@@ -185,8 +185,8 @@ fn each_exception_has_its_cause_its_address_and_its_value() {
 fn accesses_of_floating_point_that_is_off_leave_the_load_store_queue() {
     for access in [fld(1, 0, 5), fsd(1, 0, 5)] {
         for config in [cmp(1), in_order(cmp(1)), blocking(cmp(1), 64)] {
-            let mut machine = Machine::new(1);
-            // The handler goes on behind the instruction.
+            let mut machine = SupervisorHarts::new(1);
+            // The handler continues after the instruction.
             machine.put(HANDLER, &[csrrs(28, csr::SEPC, 0), addi(28, 28, 4), csrrw(0, csr::SEPC, 28), SRET]);
             let traps = config.load_store_queue + 1;
             let mut code = vec![access; traps];
@@ -217,7 +217,7 @@ fn page_faults_name_the_first_byte_that_has_no_right() {
         ("fetch without right", true, 0xc7 | U, jr(5), 12),
         ("fetch from a user page in supervisor mode", false, RWX | U, jr(5), 12),
     ] {
-        let mut machine = Machine::new(1);
+        let mut machine = SupervisorHarts::new(1);
         // Supervisor text must not be a user page, so the second GiB has text of one kind.
         map_gib(&mut machine, BASE, if user { RWX | U } else { RWX });
         if user {
@@ -239,8 +239,8 @@ fn page_faults_name_the_first_byte_that_has_no_right() {
 
 /// Two pages of 4 KiB at virtual 0 and 0x1000 with different physical pages, for user mode. The
 /// second exists if `second`.
-pub(crate) fn two_pages(second: bool) -> Machine {
-    let mut machine = Machine::new(1);
+pub(crate) fn two_pages(second: bool) -> SupervisorHarts {
+    let mut machine = SupervisorHarts::new(1);
     map_gib(&mut machine, BASE, 0xcf);
     let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
     machine.entry(TABLE, middle >> 2 | 1);
@@ -293,7 +293,7 @@ fn an_instruction_across_pages_is_fetched_from_both() {
 #[test]
 fn sum_and_mxr_open_pages_for_supervisor_mode() {
     for (flags, status, allowed) in [(0xdf, 1 << 18, true), (0xdf, 0, false), (0xc9, 1 << 19, true), (0xc9, 0, false)] {
-        let mut machine = Machine::new(1);
+        let mut machine = SupervisorHarts::new(1);
         map_gib(&mut machine, BASE, 0xcf);
         machine.entry(TABLE + 4 * 8, BASE >> 2 | flags);
         // With and without a translation that is kept from before the change.
@@ -312,7 +312,7 @@ fn sum_and_mxr_open_pages_for_supervisor_mode() {
 fn a_translation_changes_with_each_form_of_sfence() {
     // x7 holds the address and x8 the address space, both 0.
     for (address, asid) in [(0, 0), (7, 0), (0, 8), (7, 8)] {
-        let mut machine = Machine::new(1);
+        let mut machine = SupervisorHarts::new(1);
         map_gib(&mut machine, BASE, 0xcf);
         let (middle, low) = (TABLE + 0x1000, TABLE + 0x2000);
         machine.entry(TABLE, middle >> 2 | 1);
@@ -334,7 +334,7 @@ fn a_translation_changes_with_each_form_of_sfence() {
 
 #[test]
 fn stored_code_is_executed_after_fence_i() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     // The second pass executes what the first one stored over the first instruction.
     machine.put(
         USER,
@@ -363,7 +363,7 @@ const fn bnez(rs1: u32, offset: i32) -> u32 {
 
 #[test]
 fn wfi_waits_for_the_timer_and_the_interrupt_is_taken_behind_it() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[WFI, NOP, j(0)]);
     let state = machine.start(USER, false, false);
     state.supervisor.write(csr::SIE, 1 << 5);
@@ -382,7 +382,7 @@ fn wfi_waits_for_the_timer_and_the_interrupt_is_taken_behind_it() {
 
 #[test]
 fn a_hart_is_woken_by_another() {
-    let mut machine = Machine::new(2);
+    let mut machine = SupervisorHarts::new(2);
     // Hart 0 interrupts hart 1; both started at BASE with their number in a0.
     machine.put(
         BASE,
@@ -400,7 +400,7 @@ fn a_hart_is_woken_by_another() {
 
 #[test]
 fn a_machine_that_waits_for_nothing_is_idle() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[WFI]);
     machine.start(USER, false, false);
     assert_eq!(machine.run().0, Stop::Idle);
@@ -408,7 +408,7 @@ fn a_machine_that_waits_for_nothing_is_idle() {
 
 #[test]
 fn a_handler_that_cannot_be_fetched_stops_the_run() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[ECALL]);
     machine.start(USER, true, false).supervisor.write(csr::STVEC, 0x1000);
     assert_eq!(machine.run().0, Stop::TrapLoop { hart: 0, handler: 0x1000 });
@@ -416,7 +416,7 @@ fn a_handler_that_cannot_be_fetched_stops_the_run() {
 
 #[test]
 fn calls_of_supervisor_mode_return_the_answer() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[addi(17, 0, 42), ECALL, addi(5, 10, 0), addi(17, 0, 0), ECALL]);
     machine.start(USER, false, false).registers[10] = 5;
     let (_, harts, calls) = machine.run();
@@ -426,7 +426,7 @@ fn calls_of_supervisor_mode_return_the_answer() {
 
 #[test]
 fn instructions_are_counted_by_mode() {
-    let mut machine = Machine::new(1);
+    let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[NOP, NOP, NOP, ECALL]);
     machine.put(HANDLER, &[NOP, addi(17, 0, 0), ECALL]);
     machine.start(USER, true, false);

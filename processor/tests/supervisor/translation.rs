@@ -8,11 +8,11 @@ use mb_processor::rv64::sv39::{Access, Leaf, Mode, WalkFault, walk};
 use proptest::prelude::*;
 
 /// The outcome of a translation: the physical address, a page fault, or an access fault.
-type Outcome = Result<u64, WalkFault>;
+type Translated = Result<u64, WalkFault>;
 
 /// "Virtual Address Translation Process", step by step, with LEVELS 3 and PTESIZE 8, in decimal
 /// arithmetic on fields instead of masks.
-fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Outcome {
+fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Translated {
     let sign = va >> 38 & 1;
     for bit in 39..64 {
         if va >> bit & 1 != sign {
@@ -70,7 +70,7 @@ fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: 
     }
 }
 
-fn real(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Outcome {
+fn real(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Translated {
     let leaf = walk(root, va, |address| tables.get(&address).copied())?;
     if leaf.permits(access, mode) { Ok(leaf.physical(va)) } else { Err(WalkFault::Page) }
 }

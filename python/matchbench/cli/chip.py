@@ -52,17 +52,17 @@ def command() -> None:
       matchbench chip protocol
       matchbench chip protocol --design base --no-migratory
 
-    The tables are those that the chip executes; docs/coherence.md explains their words.
+    The chip executes these tables; docs/coherence.md explains their terms.
     """
 )
 @click.option(
-    "--design", default="optcopy", show_default=True, help="The design of MOPED: one of its presets."
+    "--design", default="optcopy", show_default=True, help="Design of MOPED, by the name of its preset."
 )
 @click.option(
     "--migratory/--no-migratory",
     default=True,
     show_default=True,
-    help="Whether a read of a modified line hands it over.",
+    help="Whether a read of a modified line transfers it with the exclusive right.",
 )
 def protocol(design: str, migratory: bool) -> None:
     """Print the transitions of the coherence protocol, as tables in Markdown."""
@@ -94,9 +94,14 @@ def protocol(design: str, migratory: bool) -> None:
     show_default=True,
     metavar="N",
     type=click.IntRange(1, 512),
-    help="Processes.",
+    help="Number of processes.",
 )
-@click.option("--cores", metavar="N", type=click.IntRange(1, 64), help="Cores. [as processes, at most 64]")
+@click.option(
+    "--cores",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Number of cores. [one for each process, at most 64]",
+)
 @click.option(
     "--transport",
     default="moped",
@@ -105,41 +110,41 @@ def protocol(design: str, migratory: bool) -> None:
     help="What carries messages: shared memory, or the device.",
 )
 @click.option(
-    "--design", default="optcopy", show_default=True, help="The design of MOPED: one of its presets."
+    "--design", default="optcopy", show_default=True, help="Design of MOPED, by the name of its preset."
 )
 @click.option(
     "--descriptors",
     metavar="N",
     type=click.IntRange(1, 256),
-    help="Entries of a device's table. [of the design]",
+    help="Entries of a device's table. [that of the design]",
 )
 @click.option(
     "--mode",
     default="functional",
     show_default=True,
     type=click.Choice(["functional", "timing", "markers"]),
-    help="Without time, with time, or as the program says by mb_mark.",
+    help="Without time, with time, or as the program selects with mb_mark.",
 )
 @click.option(
     "--core",
     default="ooo",
     show_default=True,
     type=click.Choice(["ooo", "inorder", "scalar"]),
-    help="Cores with time: out of order as wide as a Pentium 4, in order and two wide, or one instruction at a time, "
-    "which takes the least time to simulate.",
+    help="Core model with time: out of order with the widths of a Pentium 4, in order and two wide, or one instruction "
+    "at a time, which takes the least time to simulate.",
 )
 @click.option(
     "--migratory/--no-migratory",
     default=True,
     show_default=True,
-    help="Whether a read of a modified line hands it over.",
+    help="Whether a read of a modified line transfers it with the exclusive right.",
 )
 @click.option(
     "--set",
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A parameter of the chip that differs, as --json names it; of the device behind `moped.`.",
+    help="Set a parameter of the chip, by its name in --json, or of the device, as moped.NAME; repeatable.",
 )
 @click.option(
     "--memory",
@@ -155,9 +160,15 @@ def protocol(design: str, migratory: bool) -> None:
     show_default=True,
     metavar="HZ",
     type=click.IntRange(100, 18_000_000_000),
-    help="Cycles, or instructions of a core, in a second of the program's clock.",
+    help="Cycles (without time: instructions of a core) in a second of the program's clock.",
 )
-@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
+@click.option(
+    "--env",
+    "environment",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set an environment variable of the program; repeatable.",
+)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core."
 )
@@ -165,7 +176,7 @@ def protocol(design: str, migratory: bool) -> None:
     "--patience",
     metavar="N",
     type=click.IntRange(1000),
-    help="Cycles or instructions of a core without progress that are a deadlock. "
+    help="Cycles or instructions of a core without progress after which a deadlock is reported. "
     "[100 million; 5 million with time]",
 )
 @click.option(
@@ -175,11 +186,11 @@ def protocol(design: str, migratory: bool) -> None:
     "--timeline",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write what cores and devices did with time, for the Perfetto viewer.",
+    help="Write the activity of cores and devices over time, for the Perfetto viewer.",
 )
 @click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
 @click.option(
-    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [chip.kanata]"
+    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [chip.kanata]"
 )
 @click.option("--force", is_flag=True, help="Overwrite files.")
 @click.option(
@@ -187,8 +198,8 @@ def protocol(design: str, migratory: bool) -> None:
     "trace_directory",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Write a trace of the MPI calls, for `matchbench compare`. PROGRAM has the recorder "
-    "(mpicc-chip --record).",
+    help="Write a trace of the MPI calls, for `matchbench compare`. PROGRAM must contain the "
+    "recorder (mpicc-chip --record).",
 )
 @click.option("--quiet", is_flag=True, help="Print no counts.")
 def run(
@@ -305,10 +316,11 @@ def run(
             click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
     if found["status"] is not None:
         return _status(program, found, wrong)
+    unit = "instructions of a core" if mode == "functional" else "cycles"
     reasons = {
         "deadlock": "deadlock: every process waits",
-        "limit": f"no end in {limit} {'instructions of a core' if mode == 'functional' else 'cycles'}",
-        "trap_loop": "a core takes traps without end",
+        "limit": f"found it running after {limit} {unit}, expected its end; raise --limit",
+        "trap_loop": "a core takes traps without making progress",
         "fault": found["fault"],
         "interrupted": "interrupted",
     }
@@ -324,7 +336,7 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
     if status in _SIGNALS:  # the kernel has named the fault
         return FAILED
     if status == 0 and set(_UNKNOWN_CALL.findall(found["messages"])) - _TIMERS:
-        what = "found a system call that the kernel does not have, without which the program went on"
+        what = "found a system call that the kernel does not have, without which the program continued"
         click.echo(f"matchbench: {program}: {what}; expected those of guest/kernel/README.md", err=True)
         return FAILED
     if status == 0 and wrong:

@@ -54,11 +54,14 @@ CHECK_FAILED = 1
     "engines",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine, preset or file of an engine; repeatable. "
-    "[one preset of each engine whose simulation is quick]",
+    help="An engine, a preset or an engine's file; repeatable. "
+    "[one preset of each engine whose simulation is fast]",
 )
 @click.option(
-    "--all", "every", is_flag=True, help="Every preset that keeps MPI's order, without those on request."
+    "--all",
+    "every",
+    is_flag=True,
+    help="Every preset that keeps MPI's order, except those that run only when named.",
 )
 @click.option(
     "-s",

@@ -60,7 +60,7 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
     examine
         Examines the MPI in one environment.
     force
-        Begin anew; replaces the results of another matrix, MPI or plan too.
+        Start over; replaces the results of another matrix, MPI or plan too.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
     """
     if matrix.flavour is not None and mpi.flavour != matrix.flavour:
         msg = (
-            f"matrix {matrix.name}: launcher {mpi.launcher[0]} of flavour {mpi.flavour} found; "
+            f"matrix {matrix.name}: found launcher {mpi.launcher[0]} of flavour {mpi.flavour}; "
             f"expected {matrix.flavour}; choose another matrix, or name the MPI with --mpicc and after --"
         )
         raise MatchbenchError(msg)

@@ -95,15 +95,23 @@ def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None)
     type=click.IntRange(1, _MOST_MEMORY),
     help="Memory of the program in MiB.",
 )
-@click.option("--env", "environment", metavar="NAME=VALUE", multiple=True, help="An environment variable.")
+@click.option(
+    "--env",
+    "environment",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set an environment variable of the program; repeatable.",
+)
 @click.option(
     "--cycles",
     metavar="N",
     type=click.IntRange(1),
-    help="Stop after this cycle; of the functional model, instruction.",
+    help="Stop after N cycles (functional model: instructions).",
 )
 @click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
-@click.option("--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [cpu.kanata]")
+@click.option(
+    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [cpu.kanata]"
+)
 @click.option("--unit-test", is_flag=True, help="PROGRAM is a public RISC-V unit test, rv64u*.")
 @click.option("--quiet", is_flag=True, help="Print no counts.")
 @click.option("--force", is_flag=True, help="Replace an earlier file.")
@@ -230,8 +238,8 @@ def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> i
         reached = tables.count(limit or 0)
         executed = tables.count(dict(found["counts"])["instructions"])
         after = f"{reached} {unit}" + ("" if core == "functional" else f" and {executed} instructions")
-        advice = "raise --cycles to continue further"
-        click.echo(f"matchbench: {program}: found no end after {after}, expected one; {advice}", err=True)
+        running = f"found it running after {after}, expected its end"
+        click.echo(f"matchbench: {program}: {running}; raise --cycles", err=True)
         return CHECK_FAILED
     return int(found["status"])
 

@@ -34,7 +34,7 @@ _LAST = {
       matchbench engine test my_nic/target/release/libmy_nic.so
       matchbench compare TRACE --engine my_nic/target/release/libmy_nic.so --engine linear
 
-    `docs/own-engine.md` leads from nothing to a row in a comparison.
+    `docs/own-engine.md` is a tutorial, from an empty folder to a row in a comparison.
     `matchbench engines` lists the engines that there are.
     """,
 )
@@ -106,10 +106,10 @@ def new(
     metavar="SECONDS",
     type=click.FloatRange(min=0.1),
     default=60.0,
-    help="Time without a sign of life after which an engine of a file is ended. [60]",
+    help="Time without progress after which an engine from a file is stopped. [60]",
 )
 def test(spec: str, parameters: tuple[str, ...], silence: float) -> int:
-    """Run the test kit on an engine: a shared library, a file of Python, or one of matchbench.
+    """Run the test kit on an engine: a shared library, a Python file, or a built-in engine.
 
     It offers the cases of the matching contract and random streams of operations, and compares every outcome
     with that of the reference matcher. Prints what passed, and the first failure with the operations before

@@ -80,7 +80,7 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     "measurement. [out/mpi-bench-DATE-TIME]",
 )
 @click.option(
-    "--force", is_flag=True, help="Replace earlier results in DIR, and series kept of another plan."
+    "--force", is_flag=True, help="Replace earlier results in DIR, and kept series of another plan."
 )
 @click.option("--quick", is_flag=True, help="Fewer depths and repetitions: about ten seconds.")
 @click.option(
@@ -168,7 +168,7 @@ def command(
         except (KeyboardInterrupt, SystemExit):
             if kept.runs:
                 finished = f"{len(kept.runs)} of {len(wanted_series(plan))} series are kept"
-                click.echo(f"matchbench: {finished}; the same command with -o {output} goes on", err=True)
+                click.echo(f"matchbench: {finished}; the same command with -o {output} continues", err=True)
             raise
         whole = document(measurement, label=label, now=dt.datetime.now(dt.UTC))
         write(directory, whole)

@@ -47,7 +47,7 @@ class Duration(click.ParamType[float]):
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0
         if seconds < 1:
             self.fail(
-                f"{value} found; expected a time of at least a second, such as 90s, 10m or 1h", param, ctx
+                f"found {value}; expected a time of at least a second, such as 90s, 10m or 1h", param, ctx
             )
         return seconds
 
@@ -91,7 +91,7 @@ class Duration(click.ParamType[float]):
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=10,
-    help="Longest time limit of a program; the limits in use are learned. [10]",
+    help="Upper bound of the time limit of a program, which is learned. [10]",
 )
 @click.option(
     "--budget",
@@ -171,7 +171,7 @@ def command(
     )
     environments = None if matrix is None else read_matrix(matrix)
     if environments is not None and output is None:
-        msg = "--matrix needs -o DIR, which keeps the finished environments"
+        msg = "--matrix: found no -o, expected -o DIR, where finished environments are kept; add it"
         raise click.UsageError(msg)
     mpi = find(mpicc, launcher, hostfile)
     if environments is not None and output is not None:
@@ -189,8 +189,8 @@ def command(
 def _examine_into(
     output: Path, mpi: Mpi, plan: Plan, *, force: bool
 ) -> tuple[Conformance, BaseException | None]:
-    """Examine an MPI and write the report to a directory, or go on where the same command was interrupted."""
-    # The report of the interrupted run is replaced by that of the run that goes on.
+    """Examine an MPI and write the report to a directory, or continue an interrupted run."""
+    # The report of the interrupted run is replaced by that of the run that continues.
     replacing = force or unfinished(output, mpi, plan, force=False).has_written(output / MARKER)
     with reserved_directory(output, marker=MARKER, force=replacing):
         kept = unfinished(output, mpi, plan, force=force)
@@ -207,7 +207,8 @@ def _examine_into(
     tables.line(f"report: {output / MARKER}")
     if interruption is not None and kept.state is not None:
         click.echo(
-            f"matchbench: {kept.state['asked']} programs are kept; the same command with -o {output} goes on",
+            f"matchbench: {kept.state['asked']} programs are kept; "
+            f"the same command with -o {output} continues",
             err=True,
         )
     return found, interruption

@@ -98,4 +98,8 @@ def cycle_window(text: str | None) -> tuple[int, int]:
     if not colon or not all(part == "" or part.isdecimal() for part in (first, last)):
         msg = f"--cycles: found `{text}`, expected FIRST:LAST"
         raise MatchbenchError(msg)
-    return int(first or 0), int(last) if last else sys.maxsize
+    window = int(first or 0), int(last) if last else sys.maxsize
+    if window[0] > window[1]:
+        msg = f"--cycles: found `{text}`, expected FIRST to be at most LAST; exchange them"
+        raise MatchbenchError(msg)
+    return window

@@ -136,7 +136,10 @@ def inputs(function: Function) -> Function:
 @click.option("-a", "--architecture", default="smt8", show_default=True, help="The processor.")
 @click.option("--kanata", metavar="FROM:TO", callback=_interval, help="Record these cycles for Konata.")
 @click.option(
-    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="Its file. [netproc.kanata]"
+    "--kanata-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File of --kanata. [netproc.kanata]",
 )
 def run(
     architecture: str,
@@ -212,7 +215,7 @@ def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -
 @click.option("--zb", is_flag=True, help="Use the extensions Zba and Zbb.")
 @click.option("--force", is_flag=True, help="Replace an earlier program.")
 def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int:
-    """Compile HANDLER, one C file, with SPINE to a program."""
+    """Compile HANDLER, a single C file, and link it with SPINE."""
     check_file(output, force=force)
     try:
         program = netproc.build(handler, compiler=cc, bit_manipulation=zb)

@@ -31,7 +31,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     words = _words(context, parameter, given)
     for word in words:
         if word not in VERDICTS:
-            msg = f"`{word}` found; expected one of: {', '.join(VERDICTS)}"
+            msg = f"found `{word}`; expected one of: {', '.join(VERDICTS)}"
             raise click.BadParameter(msg)
     return words
 
@@ -86,7 +86,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     metavar="N",
     type=click.IntRange(1, 1024),
     default=2,
-    help="Runs at a time for --figures. [2]",
+    help="Parallel runs of --figures. [2]",
 )
 @click.option("-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write tables to DIR.")
 @click.option("--force", is_flag=True, help="Replace earlier results in DIR.")

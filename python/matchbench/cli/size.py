@@ -53,7 +53,7 @@ MOST_COMMUNICATORS = 8
     "costs",
     metavar="NAME[:PRESET]",
     multiple=True,
-    help="An engine to replay with a few sizes; repeatable. [each engine whose structure has a curve]",
+    help="An engine to replay with several sizes; repeatable. [each engine whose structure has a curve]",
 )
 @click.option(
     "-s",
@@ -63,7 +63,7 @@ MOST_COMMUNICATORS = 8
     multiple=True,
     help="Set a parameter of the engines with sizes; repeatable.",
 )
-@click.option("--no-costs", is_flag=True, help="Replay no engine with other sizes.")
+@click.option("--no-costs", is_flag=True, help="Do not replay engines with several sizes.")
 @click.option(
     "--buckets",
     metavar="N",
@@ -86,7 +86,7 @@ def command(
     force: bool,
     **replay: Any,
 ) -> None:
-    """Count how many entries a matching structure needs, and what too few cost.
+    """Count how many entries a matching structure needs, and the cost of too few.
 
     One replay gives the overflows of every size; further replays give the costs on engines with a structure.
     """

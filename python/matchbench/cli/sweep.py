@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matchbench.sweep.workers import Workers
 
 CHECK_FAILED = 1
-_LINE_EVERY_S = 30.0  # progress where standard error is no terminal
+_LINE_EVERY_S = 30.0  # progress where standard error is not a terminal
 _MOST_ROWS = 20  # of the table on a terminal
 
 
@@ -78,7 +78,7 @@ _MOST_ROWS = 20  # of the table on a terminal
     metavar="LIST",
     help="What is minimized: time, latency, entries, memory_entries, area. [time, and the cost that varies]",
 )
-@click.option("--budget", metavar="N", type=int, help="Most variants. [1000]")
+@click.option("--budget", metavar="N", type=int, help="Maximum number of variants. [1000]")
 @click.option("--time-limit", metavar="TIME", help="Start no replay after this time, such as 10 min.")
 @click.option("--seed", metavar="N", type=int, help="Seed of random and optimizer. [0]")
 @click.option(
@@ -109,12 +109,12 @@ _MOST_ROWS = 20  # of the table on a terminal
     "--cache",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Where results of replays are kept. [matchbench/replays in the user's cache folder]",
+    help="Directory in which results of replays are kept. [matchbench/replays in the user's cache folder]",
 )
-@click.option("--no-cache", is_flag=True, help="Keep no results, and use none.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of replays.")
 @output_options(default="out/sweep-DATE-TIME", plots="Draw the charts as PNG and SVG too, to DIR/plots.")
 def command(paths: tuple[Path, ...], output: Path | None, jobs: int, **options: object) -> int:
-    """Replay traces on many variants of engines: which is best, where is the knee, what does a doubling gain.
+    """Replay traces on many variants of engines: the best one, the knee, and the gain of each doubling.
 
     Prints the answer and a table, and writes tables, a page with charts and the study to DIR.
     An interrupted sweep continues when the same command is run again.

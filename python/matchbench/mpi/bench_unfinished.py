@@ -77,7 +77,7 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Iterator[U
     Raises
     ------
     MatchbenchError
-        If the file holds series of another command, or is no such file.
+        If the file holds series of another command, or is not such a file.
     """
     path = output.absolute().with_name(f".{output.name}.unfinished")
     head = {
@@ -121,8 +121,8 @@ def check_place(path: Path, runs: Mapping[str, Run], run: Run) -> None:
     places = [_place(each.output.hello) for each in (*runs.values(), run) if each.output.hello is not None]
     if places and places[-1] != places[0]:
         msg = (
-            f"{path}: series of {' on '.join(places[0])} found, and one of {' on '.join(places[-1])}; "
-            "go on where the measurement began, or remove the file to begin anew"
+            f"{path}: found series of {' on '.join(places[0])} and of {' on '.join(places[-1])}; "
+            "continue where the measurement began, or remove the file to start over"
         )
         raise MatchbenchError(msg)
 

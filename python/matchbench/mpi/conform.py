@@ -87,7 +87,7 @@ def conform(
     MatchbenchError
         If not even the first job can be started.
     EarlierSearchError
-        If `earlier` is no such state, or the library is not that of the earlier search.
+        If `earlier` is not such a state, or the library is not that of the earlier search.
     KeyboardInterrupt, SystemExit
         When interrupted; `found` is valid.
     """
@@ -97,7 +97,7 @@ def conform(
         try:
             search.resume(earlier)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            msg = "not the state of an interrupted `matchbench mpi conform`; remove it to begin anew"
+            msg = "not the state of an interrupted `matchbench mpi conform`; remove it to start over"
             raise EarlierSearchError(msg) from error
     before = found.seconds
     search.began = began - before
@@ -253,7 +253,7 @@ class _Search:
         """
         msg = (
             f"the search began on {before}, found {now}; "
-            "go on where it began, or remove the file to begin anew"
+            "continue where it began, or remove the file to start over"
         )
         raise EarlierSearchError(msg)
 

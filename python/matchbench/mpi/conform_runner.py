@@ -306,7 +306,7 @@ def _read(file: Path) -> bytes:
 
 
 def _drop_unfinished(judged: JudgedRun) -> None:
-    """Remove the program that was running when a job was ended from outside: it is no crash."""
+    """Remove the program that was running when a job was ended from outside: it is not a crash."""
     failures = judged["failures"]
     if failures and failures[-1]["kind"] in ENDINGS and failures[-1]["index"] == judged["next"] - 1:
         judged["next"] -= 1

@@ -89,7 +89,7 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Unfinished
     Raises
     ------
     MatchbenchError
-        If the file holds the state of another command, or is no such file.
+        If the file holds the state of another command, or is not such a file.
     """
     head = {
         "format": FORMAT,
@@ -111,7 +111,7 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Unfinished
         found.state, found.report = json.loads(text), earlier["report"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         msg = (
-            f"{found.path}: not the state of an interrupted `matchbench mpi conform`; remove it to begin anew"
+            f"{found.path}: not the state of an interrupted `matchbench mpi conform`; remove it to start over"
         )
         raise MatchbenchError(msg) from error
     if different := [

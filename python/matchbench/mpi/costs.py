@@ -57,7 +57,9 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
             (
                 "placement",
                 "host",
-                _how(path, result, "taken as host: times do not tell the calling processor from a NIC"),
+                _how(
+                    path, result, "taken as host: times do not distinguish the calling processor from a NIC"
+                ),
             ),
         ]
         for label in wanted

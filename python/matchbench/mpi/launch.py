@@ -291,7 +291,7 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
     flavour = launcher_flavour(words[0])
     if hostfile is not None:
         if not hostfile.is_file():
-            msg = f"{hostfile}: no such file"
+            msg = f"{hostfile}: found no such file, expected a list of hosts; check the path"
             raise MatchbenchError(msg)
         option = {"openmpi": "--hostfile", "hydra": "-f"}.get(flavour)
         if option is None:

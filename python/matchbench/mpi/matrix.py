@@ -104,10 +104,11 @@ def read_matrix(name: str) -> Matrix:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        msg = f"{name}: no such file; expected a file, or one of the shipped matrices {', '.join(shipped())}"
+        known = ", ".join(shipped())
+        msg = f"{name}: found no such file; expected a file, or one of the shipped matrices {known}"
         raise MatchbenchError(msg) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        msg = f"{name}: cannot be read as TOML: {error}"
+        msg = f"{name}: found no TOML ({error}); expected a matrix, spec/mpi-conform.md, section 3"
         raise MatchbenchError(msg) from error
     _check(name, data, _KEYS)
     rows = data.get("environment", [])
@@ -115,7 +116,7 @@ def read_matrix(name: str) -> Matrix:
     names = [one.name for one in environments]
     if not names or len(set(names)) < len(names):
         msg = (
-            f"{name}: {', '.join(names) or 'no environment'} found; expected environments of different names"
+            f"{name}: found {', '.join(names) or 'no environment'}; expected environments of different names"
         )
         raise MatchbenchError(msg)
     return Matrix(
@@ -128,17 +129,17 @@ def read_matrix(name: str) -> Matrix:
 
 def _environment(place: str, row: Any) -> Environment:
     if not isinstance(row, dict):
-        msg = f"{place}: {row!r} found; expected a table"
+        msg = f"{place}: found {row!r}; expected a table"
         raise MatchbenchError(msg)
     _check(place, row, _ENVIRONMENT_KEYS)
     name = row.get("name", "")
     if not NAME.fullmatch(name):
-        msg = f"{place}: name {name!r} found; expected letters, digits, dots and hyphens"
+        msg = f"{place}: found name {name!r}; expected letters, digits, dots and hyphens"
         raise MatchbenchError(msg)
     variables, launcher, ranks = row.get("variables", {}), row.get("launcher", []), row.get("ranks")
     if not all(isinstance(value, str) for value in (*variables.values(), *launcher)):
         msg = (
-            f"{place} ({name}): a value that is no text found; expected variables and launcher words as text"
+            f"{place} ({name}): found a value that is not text; expected variables and launcher words as text"
         )
         raise MatchbenchError(msg)
     if ranks is not None and not 1 <= ranks <= _MOST_RANKS:
@@ -147,7 +148,7 @@ def _environment(place: str, row: Any) -> Environment:
     try:
         re.compile(row.get("library", ""))
     except re.error as error:
-        msg = f"{place} ({name}): library is no regular expression: {error}"
+        msg = f"{place} ({name}): library is not a regular expression: {error}"
         raise MatchbenchError(msg) from error
     return Environment(
         name=name,
@@ -162,7 +163,7 @@ def _environment(place: str, row: Any) -> Environment:
 def _check(place: str, data: Mapping[str, Any], known: Mapping[str, type]) -> None:
     for key, value in data.items():
         if key not in known:
-            msg = f"{place}: key {key} found; expected {', '.join(known)}"
+            msg = f"{place}: found key {key}; expected {', '.join(known)}"
             raise MatchbenchError(msg)
         if not isinstance(value, known[key]) or isinstance(value, bool):
             msg = f"{place}: {key} is {value!r}; expected {known[key].__name__}"

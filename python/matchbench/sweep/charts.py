@@ -28,7 +28,7 @@ MOST_NAMES = 6
 TITLES = {
     "slowdown": "application time relative to ideal:zero",
     "match_latency_mean_ns": "match latency, mean [ns]",
-    "entries": "entries searched at once or held at hand",
+    "entries": "entries searched at once or cached",
     "memory_entries": "entries of memory on the NIC",
 }
 """Titles of axes by column."""

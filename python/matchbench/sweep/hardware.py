@@ -36,7 +36,7 @@ class Area:
     unit
         Its unit; areas of different units are not compared.
     kind
-        `hardware`: a result of the user's; `published`: printed in a paper.
+        `hardware`: the user's result; `published`: printed in a paper.
     source
         Where it comes from.
     """
@@ -54,7 +54,7 @@ class Hardware:
     Parameters
     ----------
     entries
-        Entries that are searched at once or held at hand; None if the engine has none.
+        Entries that are searched at once or cached; None if the engine has none.
     memory_entries
         Entries of memory on the NIC; None if the engine has none, or they are not limited.
     area
@@ -72,7 +72,7 @@ class Costs:
     Parameters
     ----------
     file
-        Areas of the user's, a TOML file with `[[area]]` tables; they count before published ones.
+        The user's areas, a TOML file with `[[area]]` tables; they count before published ones.
 
     Raises
     ------

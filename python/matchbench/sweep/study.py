@@ -154,7 +154,7 @@ def read_study(path: Path) -> Study:
     Raises
     ------
     MatchbenchError
-        When it cannot be read, is no TOML, lacks a key, or has an unknown key or a wrong value.
+        When it cannot be read, is not TOML, lacks a key, or has an unknown key or a wrong value.
     """
     try:
         text = path.read_text(encoding="utf-8")

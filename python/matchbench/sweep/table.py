@@ -12,7 +12,7 @@ from matchbench.sweep.result import Sweep
 LEGEND = (
     "slowdown: application time relative to ideal:zero, the geometric mean over the traces; worst: the "
     "largest of any trace; match mean: mean match latency, likewise; entries: entries searched at once "
-    "or held at hand; memory: entries of memory on the NIC; area: hardware results, or published areas, "
+    "or cached; memory: entries of memory on the NIC; area: hardware results, or published areas, "
     "mm2 normalised to 90 nm; mark: best, the variant with the least time or latency; pareto: no other "
     "variant is at least as good in all objectives and better in one; knee: the point of the curve "
     "farthest below the line between its ends."

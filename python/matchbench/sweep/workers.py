@@ -26,7 +26,7 @@ from matchbench.selection import engine
 from matchbench.trace import Trace
 
 MOST_TRIES = 3
-"""How often a replay is tried whose process dies."""
+"""Maximum number of attempts at a replay whose process crashes."""
 
 _END_S = 5.0  # time that a process has to end
 
@@ -46,9 +46,9 @@ class Task:
     trace_hash
         Its hash, which is checked if the file is another one's copy; empty: not checked.
     engine
-        `engine:preset`, with the path of an engine of the user's.
+        `engine:preset`, with the path of a user-defined engine.
     engine_sha256
-        The hash of that file, or of a match program of the user's, which is checked; empty: neither.
+        The hash of that file, or of a user-written match program, which is checked; empty: neither.
     parameters
         Values that replace the preset's.
     config
@@ -81,7 +81,7 @@ def replay(task: Task) -> Report:
     Raises
     ------
     MatchbenchError
-        When the trace or a match program of the user's is defective or not the expected one.
+        When the trace or a user-written match program is defective or not the expected one.
     """
     trace = _trace(task.trace)
     if task.trace_hash and trace.hash != task.trace_hash:
@@ -92,7 +92,7 @@ def replay(task: Task) -> Report:
     if task.engine_sha256 and (chosen.origin is None or chosen.origin["sha256"] != task.engine_sha256):
         path = chosen.origin["path"] if chosen.origin else task.engine
         found = chosen.origin["sha256"] if chosen.origin else "none: an engine of matchbench"
-        msg = f"{path}: SHA-256 {found} found, expected {task.engine_sha256}; the file was changed"
+        msg = f"{path}: found SHA-256 {found}, expected {task.engine_sha256}; the file was changed"
         raise MatchbenchError(msg)
     report = trace.native.replay(
         chosen,

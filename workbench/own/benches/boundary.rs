@@ -15,7 +15,7 @@ const DEPTH: u64 = 16;
 const OPERATIONS: u64 = 20_000;
 
 type Make = fn(&EngineChoice) -> Box<dyn ReplayEngine>;
-type Run = fn(&mut dyn ReplayEngine, &[Op]) -> Picos;
+type Drive = fn(&mut dyn ReplayEngine, &[Op]) -> Picos;
 
 fn operations() -> Vec<Op> {
     let envelope = |tag| Envelope { bits: tag, initiator: Initiator(1) };
@@ -64,7 +64,7 @@ fn bench(criterion: &mut Criterion) {
         Some(own) => own.build_unchecked(&choice.parameters).expect("the parameters are those of a preset"),
         None => choice.build().expect("the parameters are those of a preset"),
     };
-    let ways: [(&str, &EngineChoice, Make, Run); 6] = [
+    let ways: [(&str, &EngineChoice, Make, Drive); 6] = [
         ("offer/built_in", &inside, built, by_events),
         ("offer/library", &outside, bare, by_events),
         ("answer/built_in", &inside, built, by_answers),

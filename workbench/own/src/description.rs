@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads the description of an engine: card, parameters and presets as TOML (`spec/engine.md`, section 3).
 //!
-//! The text comes from a library or class of the user's, so that nothing in it is trusted: every name, length, range
+//! The text comes from the user's library or class, so that nothing in it is trusted: every name, length, range
 //! and value is checked, and an error says what was found and what was expected.
 
 use std::collections::BTreeSet;
@@ -80,7 +80,7 @@ impl Description {
     /// The first defect.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > LONGEST {
-            return Err(format!("description: {} bytes found, expected at most {LONGEST}", bytes.len()));
+            return Err(format!("description: found {} bytes, expected at most {LONGEST}", bytes.len()));
         }
         let text = str::from_utf8(bytes).map_err(|error| format!("description: not UTF-8: {error}"))?;
         let read: Self = toml::from_str(text).map_err(|error| format!("description: {}", one_line(&error)))?;
@@ -245,7 +245,7 @@ fn number(what: &str, found: usize, least: usize, most: usize) -> Result<(), Str
     if (least..=most).contains(&found) {
         return Ok(());
     }
-    Err(format!("{found} {what} found, expected {least} to {most}"))
+    Err(format!("found {found} {what}, expected {least} to {most}"))
 }
 
 /// An error of the TOML reader in one line: its place and reason.

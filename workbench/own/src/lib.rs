@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Engines of the user's, and the check that comes before their times count.
+//! User-defined engines, and the check that comes before their times count.
 //!
 //! - [`program`]: a match program on the engine `microcode`, in place of one of `match_unit/ucode`.
 //! - [`library`]: an engine in a shared library, called over the interface of `spec/engine.md`.
 //! - [`description`]: what a library, or a class in Python, says of its engine.
-//! - [`watched`]: an engine of the user's in a replay.
+//! - [`watched`]: a user-defined engine in a replay.
 //!
 //! [`check`] runs one on the case corpus and on random streams, with the parameters of the comparison, against the
 //! reference matcher; [`test`] runs the whole test kit. Cost of a check: a fraction of a second; a refused engine is
 //! shown with a short sequence, which takes a few seconds to find.
 
-#![expect(unsafe_code, reason = "libraries of the user's are loaded and called")]
+#![expect(unsafe_code, reason = "the user's libraries are loaded and called")]
 
 pub mod description;
 pub mod library;
@@ -64,7 +64,7 @@ pub fn test(choice: &EngineChoice, tell: &mut dyn FnMut(&str)) -> Result<Verdict
     Ok(kit::run(Check::ALL, make.as_ref(), Some(&bound), amount_of(choice), tell))
 }
 
-/// Checks that an engine of the user's gives the outcomes of `spec/matching.md`: on the case corpus, and on random
+/// Checks that a user-defined engine gives the outcomes of `spec/matching.md`: on the case corpus, and on random
 /// streams, and the same again in a second engine. `tell` is called with what is run next.
 ///
 /// # Errors

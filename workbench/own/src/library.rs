@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Engines in shared libraries of the user's: opened by path and called over the interface of `spec/engine.md`.
+//! User-defined engines in shared libraries: opened by path and called over the interface of `spec/engine.md`.
 //!
 //! A file is looked at before anything in it runs: its format, its machine and its symbols. A library stays open until
 //! the process ends, so that no engine outlives its code.
@@ -29,7 +29,7 @@ const PATIENCE: Patience = Patience(10_000_000);
 /// The same in the test kit, whose sequences are short.
 const PATIENCE_IN_THE_KIT: Patience = Patience(200_000);
 
-/// Completions that a library hands out in one call.
+/// Completions that a library returns in one call.
 const BUFFER: usize = 64;
 /// Longest message of a library, in bytes.
 const LONGEST_MESSAGE: usize = 2000;
@@ -63,11 +63,11 @@ static OPENED: Mutex<BTreeMap<PathBuf, Arc<OwnLibrary>>> = Mutex::new(BTreeMap::
 /// again.
 ///
 /// # Errors
-/// When the file is no shared library of this system, is no engine, has another version of the interface, lacks a
-/// function or describes itself wrongly, or has changed since this process opened it.
+/// When the file is not a shared library of this system or not an engine, has another version of the interface, lacks
+/// a function or describes itself wrongly, or has changed since this process opened it.
 pub fn open(path: &str) -> Result<Arc<OwnLibrary>, String> {
     let at = |what: String| format!("{path}: {what}");
-    let in_file = |error: io::Error| at(format!("{}, expected a shared library", reason(&error)));
+    let in_file = |error: io::Error| at(format!("found {}, expected a shared library; check the path", found(&error)));
     let real = fs::canonicalize(path).map_err(in_file)?;
     let content = fs::read(&real).map_err(in_file)?;
     let sha256 = hexadecimal(&Sha256::digest(&content));
@@ -155,14 +155,14 @@ unsafe fn read_table(table: *const Table) -> Result<(Functions, &'static [u8]), 
     let version = unsafe { table.cast::<u32>().read() };
     if version != VERSION {
         return Err(format!(
-            "interface version {version} found, expected {VERSION}; build the library with the crate `mb-plugin` \
+            "found interface version {version}, expected {VERSION}; build the library with the crate `mb-plugin` \
              or the header of this matchbench"
         ));
     }
     // SAFETY: the size comes second in this version.
     let bytes = unsafe { table.cast::<u32>().add(1).read() };
     if (bytes as usize) < size_of::<Table>() {
-        return Err(format!("a table of {bytes} bytes found, expected {}", size_of::<Table>()));
+        return Err(format!("found a table of {bytes} bytes, expected {}", size_of::<Table>()));
     }
     // SAFETY: the table has this size.
     let table = unsafe { &*table };
@@ -180,7 +180,7 @@ unsafe fn read_table(table: *const Table) -> Result<(Functions, &'static [u8]), 
     };
     let length = usize::try_from(table.description_bytes).ok().filter(|length| *length <= LONGEST);
     let length = length.ok_or_else(|| {
-        format!("a description of {} bytes found, expected at most {LONGEST}", table.description_bytes)
+        format!("found a description of {} bytes, expected at most {LONGEST}", table.description_bytes)
     })?;
     if table.description.is_null() {
         return Err("the table has no description".to_owned());
@@ -411,8 +411,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// An error of the system without its number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
+/// What the system found in place of a readable file.
+fn found(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "a directory".to_owned(),
+        _ => {
+            let text = error.to_string();
+            format!("a file that cannot be read ({})", text.split(" (os error").next().unwrap_or(&text))
+        }
+    }
 }

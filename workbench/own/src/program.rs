@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Match programs of the user's on the engine `microcode`, in place of one of `match_unit/ucode`.
+//! User-written match programs on the engine `microcode`, in place of one of `match_unit/ucode`.
 
 use mb_asm::MatchProgram;
 use mb_core::parameters::ParameterSet;
@@ -7,7 +7,7 @@ use mb_core::{BuildOwn, Origin, ParameterError, ReplayEngine};
 use mb_kit::Server;
 use mb_microcode::{Microcode, MicrocodeParameters};
 
-/// A match program of the user's on the engine `microcode`.
+/// A user-written match program on the engine `microcode`.
 #[derive(Clone, Debug)]
 pub struct OwnProgram {
     /// Its words.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An engine of the user's, watched: what it does against the interface ends the run with an [`EngineFault`].
+//! A user-defined engine, watched: what it does against the interface ends the run with an [`EngineFault`].
 //!
 //! In a replay its outcomes are compared with those of the reference lists too: a check before it does not reach every
 //! sequence, and a wrong outcome must not become a time. Cost per operation: that of [`MatchLists`] and a search in
@@ -14,7 +14,7 @@ use mb_core::{
 };
 use mb_kit::MatchLists;
 
-/// Refusals in a row, or events without a completion while one is owed, after which an engine is said to hang.
+/// Refusals in a row, or events without a completion while one is outstanding, after which an engine is said to hang.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience(pub u32);
 
@@ -100,7 +100,7 @@ impl<E: ReplayEngine> Watched<E> {
     fn waited(&self) {
         self.barren.set(self.barren.get() + 1);
         if self.barren.get() > self.patience.0 && self.owed > 0 {
-            fault(format!("{} events without a completion, though {} are owed", self.patience.0, self.owed));
+            fault(format!("{} events without a completion, though {} are outstanding", self.patience.0, self.owed));
         }
     }
 }
@@ -133,7 +133,7 @@ impl<E: ReplayEngine> Engine for Watched<E> {
                 fault(format!("its next event is at {at}, but it was brought to {} before", self.now));
             }
             None if self.owed > 0 && self.reference.is_some() => {
-                fault(format!("it has no event, but owes the answers to {} operations", self.owed));
+                fault(format!("it has no event, but {} operations have no answer", self.owed));
             }
             _ => event,
         }

@@ -79,7 +79,7 @@ fn every_defect_of_a_description_is_named() {
         ("low = 0", "low = -1", "invalid value: integer `-1`, expected u64"),
         ("key = \"side\"", "key = \"entry\"", "parameter `entry`: found twice, expected once"),
         ("[\"nic\", \"host\"]", "[\"nic\", \"nic\"]", "parameter `side`: word `nic`: found twice, expected once"),
-        ("[\"nic\", \"host\"]", "[]", "parameter `side`: 0 words found, expected 1 to 256"),
+        ("[\"nic\", \"host\"]", "[]", "parameter `side`: found 0 words, expected 1 to 256"),
         ("meaning = \"Whose time.\"", "colour = \"red\"", "unknown field `colour`"),
         (
             "\"10 ns\"",
@@ -103,11 +103,11 @@ fn every_defect_of_a_description_is_named() {
         assert_eq!(found.lines().count(), 1, "{found}");
     }
     let without = SOUND.split("[[preset]]").next().unwrap();
-    assert_eq!(error(without), "description: 0 presets found, expected 1 to 64");
+    assert_eq!(error(without), "description: found 0 presets, expected 1 to 64");
     assert!(error("name = ").starts_with("description: TOML parse error at line 1"));
     assert!(Description::read(&[0xff]).unwrap_err().starts_with("description: not UTF-8"));
     let long = vec![b' '; mb_own::description::LONGEST + 1];
-    assert_eq!(Description::read(&long).unwrap_err(), "description: 1048577 bytes found, expected at most 1048576");
+    assert_eq!(Description::read(&long).unwrap_err(), "description: found 1048577 bytes, expected at most 1048576");
 }
 
 /// Reads `bytes` to the end; what is accepted must build choices.

@@ -128,7 +128,7 @@ fn what_is_no_engine_is_refused_before_it_runs() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let refused = |path: &str| library::open(path).unwrap_err();
     let arch = std::env::consts::ARCH;
-    assert_eq!(refused("./nowhere.so"), "./nowhere.so: No such file or directory, expected a shared library");
+    assert_eq!(refused("./nowhere.so"), "./nowhere.so: found no such file, expected a shared library; check the path");
     let text = folder.join("text.so");
     std::fs::write(&text, "no library").unwrap();
     let text = text.to_string_lossy();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Match programs of the user's: sound ones pass, and each kind of wrong one is refused with its first wrong outcome.
+//! User-written match programs: sound ones pass, and each kind of wrong one is refused with its first wrong outcome.
 
 use mb_core::{Origin, OwnKind};
 use mb_microcode::ENTRY;

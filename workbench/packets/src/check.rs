@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use mb_netproc::contract::{Application, Verdict, drop_reason};
-use mb_netproc::{Arrival, Judge, Outcome};
+use mb_netproc::{Arrival, Judge, PacketOutcome};
 
 use crate::filters::{FilterSet, TCP};
 use crate::headers::Headers;
@@ -107,7 +107,7 @@ impl Checker {
         }
     }
 
-    fn check(&mut self, outcome: &Outcome, arrival: &Arrival) -> Result<(), String> {
+    fn check(&mut self, outcome: &PacketOutcome, arrival: &Arrival) -> Result<(), String> {
         let frame = &arrival.frame;
         let dropped = |reason| compare("verdict", outcome.verdict, Verdict::Drop(reason), show);
         if frame.len() > self.expectations.buffer_bytes as usize {
@@ -146,7 +146,7 @@ impl Checker {
         }
     }
 
-    fn check_segment(&mut self, outcome: &Outcome, frame: &[u8], headers: &Headers) -> Result<(), String> {
+    fn check_segment(&mut self, outcome: &PacketOutcome, frame: &[u8], headers: &Headers) -> Result<(), String> {
         if headers.protocol != TCP || headers.flags.is_none() || segment(frame, headers, 0).is_none() {
             compare("result", &outcome.result[..], &[][..], hex)?;
             return forwarded(outcome, frame);
@@ -190,7 +190,7 @@ impl Checker {
 }
 
 impl Judge for Checker {
-    fn judge(&mut self, outcome: &Outcome, arrival: &Arrival) {
+    fn judge(&mut self, outcome: &PacketOutcome, arrival: &Arrival) {
         self.checked += 1;
         if let Err(text) = self.check(outcome, arrival) {
             self.mismatch(outcome.packet, text);
@@ -235,12 +235,12 @@ fn number(frame: &[u8], at: usize, length: usize) -> Option<u32> {
     frame.get(at..at + length).map(|bytes| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
-fn forwarded(outcome: &Outcome, expected: &[u8]) -> Result<(), String> {
+fn forwarded(outcome: &PacketOutcome, expected: &[u8]) -> Result<(), String> {
     compare("verdict", outcome.verdict, Verdict::Forward(0), show)?;
     same_frame(outcome, expected)
 }
 
-fn same_frame(outcome: &Outcome, expected: &[u8]) -> Result<(), String> {
+fn same_frame(outcome: &PacketOutcome, expected: &[u8]) -> Result<(), String> {
     if outcome.frame.len() != expected.len() {
         return Err(format!("a frame of {} bytes; expected {}", outcome.frame.len(), expected.len()));
     }

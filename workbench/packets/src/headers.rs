@@ -106,7 +106,7 @@ impl Headers {
 
 /// Whether a datagram of IPv6 is a fragment after the first.
 ///
-/// Walks the extension headers that are whole. The iterator of etherparse 0.21 is no choice: if the last whole header
+/// Walks the extension headers that are whole. The iterator of etherparse 0.21 cannot be used: if the last whole header
 /// announces another one that is cut off, it reads behind the frame.
 fn is_later_fragment(extensions: &Ipv6ExtensionsSlice) -> bool {
     let (mut next, mut rest) = (extensions.first_header(), extensions.slice());

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use mb_core::ParameterError;
 use mb_netproc::parameters::Timing;
 use mb_netproc::processor::Processor;
-use mb_netproc::{Arrival, Image, NetprocParameters, Run, RunError, SetupError, Tables, TimedChip, machine};
+use mb_netproc::{Arrival, Image, NetprocParameters, PacketRun, RunError, SetupError, Tables, TimedChip, machine};
 use mb_processor::chip::ChipObserver;
 
 use crate::arrivals::arrivals;
@@ -31,7 +31,7 @@ pub enum SessionError {
     #[error(transparent)]
     Parameters(#[from] ParameterError),
     /// A capture without packets.
-    #[error("no packets found; expected at least one")]
+    #[error("found no packets; expected at least one")]
     Empty,
 }
 
@@ -39,7 +39,7 @@ pub enum SessionError {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
     /// What was measured, and why the run ended early.
-    pub run: Run,
+    pub run: PacketRun,
     /// Packets checked.
     pub checked: u64,
     /// Decisions that differ from the references.
@@ -53,7 +53,7 @@ pub struct Checked {
 impl Checked {
     /// A run that ended before the first packet.
     fn failed(error: Box<RunError>) -> Self {
-        let run = Run::failed(error);
+        let run = PacketRun::failed(error);
         Self { run, checked: 0, mismatch_count: 0, mismatches: Vec::new(), start_instructions: 0 }
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
-use mb_netproc::{Arrival, ControllerConfig, Image, Input, Limits, Run, Spine, Tables, run};
+use mb_netproc::{Arrival, ControllerConfig, Image, Input, Limits, PacketRun, Spine, Tables, run};
 use mb_packets::arrivals::arrivals;
 use mb_packets::traffic::generate;
 use mb_packets::{Checker, Expectations, FilterSet, Mix, RouteTable, Sizes, TrafficParameters};
@@ -57,7 +57,7 @@ impl Setup {
         arrivals(&generate(parameters, &self.filters, &self.routes, 1).unwrap(), &self.filters).unwrap()
     }
 
-    fn run(&self, arrivals: &[Arrival], packets: u64) -> (Run, Checker) {
+    fn run(&self, arrivals: &[Arrival], packets: u64) -> (PacketRun, Checker) {
         let tables = Tables {
             filters: self.filters.filters().to_vec(),
             routes: self.routes.routes().to_vec(),
@@ -93,7 +93,7 @@ impl Setup {
     }
 
     /// Runs and expects every packet checked, and none wrong.
-    fn pass(&self, arrivals: &[Arrival], packets: u64) -> Run {
+    fn pass(&self, arrivals: &[Arrival], packets: u64) -> PacketRun {
         let (result, checker) = self.run(arrivals, packets);
         assert!(result.error.is_none(), "{}", result.error.unwrap());
         assert_eq!((checker.checked, checker.mismatch_count), (packets, 0), "{:?}", checker.mismatches);

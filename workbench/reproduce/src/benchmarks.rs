@@ -90,12 +90,12 @@ impl Sources {
 const PAUSE: u64 = 1_000_000_000;
 
 /// An engine, and the time of its last answer.
-pub(crate) struct Run {
+pub(crate) struct EngineRun {
     pub(crate) engine: Box<dyn ReplayEngine>,
     pub(crate) now: Picos,
 }
 
-impl Run {
+impl EngineRun {
     pub(crate) fn new(engine: Box<dyn ReplayEngine>) -> Self {
         Self { engine, now: Picos::ZERO }
     }
@@ -130,7 +130,7 @@ impl Run {
 /// # Errors
 /// When the engine refuses or does not answer.
 pub fn preposted(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
-    let mut run = Run::new(engine);
+    let mut run = EngineRun::new(engine);
     for number in 1..=length {
         run.serve(sources.post(number))?;
     }
@@ -144,7 +144,7 @@ pub fn preposted(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -
 /// # Errors
 /// As [`preposted`].
 pub fn unexpected(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
-    let mut run = Run::new(engine);
+    let mut run = EngineRun::new(engine);
     for number in 1..=length {
         run.serve(sources.arrive(number))?;
     }
@@ -158,7 +158,7 @@ pub fn unexpected(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) 
 /// # Errors
 /// As [`preposted`]; and when a receive is left.
 pub fn unloading(engine: Box<dyn ReplayEngine>, length: u64, sources: Sources) -> Result<Picos, MeasureError> {
-    let mut run = Run::new(engine);
+    let mut run = EngineRun::new(engine);
     for number in 1..=length {
         run.serve(sources.post(number))?;
     }

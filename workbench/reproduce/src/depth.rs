@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Curves of studies that run the benchmarks of Tanabe and Ohta and Xiong et al. on engines, and
-//! what the papers tell of them.
+//! what the papers say about them.
 //!
 //! Contract: the result depends on the study alone, not on the number of threads.
 //! Cost: that of [`crate::benchmarks`], once for each benchmark, variant and length.
@@ -96,7 +96,7 @@ fn times(wanted: &[Wanted], threads: usize) -> Result<Vec<Picos>, MeasureError> 
     found.into_inner().expect("no thread panics while it has the lock").into_values().collect()
 }
 
-/// What `claims` tell of the curves of `study`.
+/// What `claims` say about the curves of `study`.
 ///
 /// # Errors
 /// When the study names a claim that is not there, or has no number of that kind; or a point that
@@ -143,11 +143,11 @@ fn value(
     if let PointQuantity::Like(other) = &stated.quantity {
         return Ok([measured(other)?; 3]);
     }
-    let (number, error) = claim.number().ok_or("its value is no number")?;
+    let (number, error) = claim.number().ok_or("its value is not a number")?;
     let unit = || match claim.unit.as_str() {
         "ns" => Ok(1.0),
         "us" => Ok(1e3),
-        _ => Err("its unit is no time"),
+        _ => Err("its unit is not a time"),
     };
     let all = [number - error, number, number + error];
     Ok(match &stated.quantity {

@@ -51,7 +51,7 @@ pub enum MeasureError {
         what: String,
     },
     /// A study's assumption has a value that no model has.
-    #[error("assumption `{name}`: value `{value}` found, expected one of: {known}")]
+    #[error("assumption `{name}`: found value `{value}`, expected one of: {known}")]
     AssumptionValue {
         /// The assumption.
         name: &'static str,

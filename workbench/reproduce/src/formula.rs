@@ -3,7 +3,7 @@
 //!
 //! Cost: proportional to the text, each time.
 
-/// The value of `text` at `n`, or `None` if it is no such formula or its value does not fit.
+/// The value of `text` at `n`, or `None` if it is not such a formula or its value does not fit.
 #[must_use]
 pub fn at(text: &str, n: i64) -> Option<i64> {
     let mut rest = text.trim_start();

@@ -56,7 +56,7 @@ pub struct Study {
     /// What the paper does not say.
     #[serde(rename = "assumption", default)]
     pub assumptions: Vec<Assumption>,
-    /// What the paper tells of points.
+    /// What the paper says about points.
     #[serde(rename = "data_point", default)]
     pub data_points: Vec<PointClaim>,
     /// What `matchbench sweep` does with the designs; read there (`docs/sweep.md`).
@@ -296,7 +296,7 @@ impl AssumptionSet {
 /// Reads the study `text`, which errors call `name`.
 ///
 /// # Errors
-/// When it is no TOML or not what the module says; the first thing that is wrong.
+/// When it is not TOML or not what the module says; the first thing that is wrong.
 pub fn read(name: &str, text: &str) -> Result<Study, StudyError> {
     let error = |what: String| StudyError { name: name.to_owned(), what };
     let study: Study = toml::from_str(text).map_err(|found| error(found.message().to_owned()))?;
@@ -367,7 +367,7 @@ impl Study {
         for figure in &self.figures {
             let name = &figure.name;
             if let Some(unknown) = figure.designs.iter().find(|design| !known(design)) {
-                return Err(format!("figure `{name}` draws `{unknown}`, which is no design"));
+                return Err(format!("figure `{name}` draws `{unknown}`, which is not a design"));
             }
             let relative = self.panels.iter().any(|panel| panel.quantity == Quantity::Relative);
             if relative && figure.has(Quantity::Relative) && !(known(&self.reference) && figure.shows(&self.reference))
@@ -390,7 +390,7 @@ impl Study {
             let name = &about.name;
             unique(&format!("value of `{name}`"), &about.values.iter().map(String::as_str).collect::<Vec<_>>())?;
             if let Some(unknown) = about.designs.iter().find(|design| !designs.contains(&design.as_str())) {
-                return Err(format!("assumption `{name}` is about `{unknown}`, which is no design"));
+                return Err(format!("assumption `{name}` is about `{unknown}`, which is not a design"));
             }
             for (field, value) in [("baseline", &about.baseline), ("fitted", &about.fitted)] {
                 if !about.values.contains(value) {

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_trace::Trace;
-use mb_trace::generate::{Halo3dParameters, Order, Plan, TransposeParameters};
+use mb_trace::generate::{Halo3dParameters, Plan, PostOrder, TransposeParameters};
 use mb_trace::record::RECORD_BYTES;
 
 fn go(_: u32) -> ControlFlow<()> {
@@ -17,7 +17,7 @@ fn go(_: u32) -> ControlFlow<()> {
 
 fn workloads() -> [(&'static str, Plan); 2] {
     let halo = Halo3dParameters { iterations: 260, ..Default::default() };
-    let reverse = TransposeParameters { iterations: 2, order: Order::Reverse, ..Default::default() };
+    let reverse = TransposeParameters { iterations: 2, order: PostOrder::Reverse, ..Default::default() };
     [
         ("halo_64", Plan::of(&halo, 64, 1).expect("parameters of the pattern")),
         ("reverse_256", Plan::of(&reverse, 256, 1).expect("parameters of the pattern")),

@@ -270,7 +270,7 @@ impl Trace {
             let name = rank_file(rank);
             if !names.contains(&name) {
                 let reason = format!(
-                    "file not found, expected one for each of the {} ranks; copy the files of all nodes into this directory",
+                    "found no file, expected one for each of the {} ranks; copy the files of all nodes into this directory",
                     trace.ranks()
                 );
                 return Err(TraceError::defect(path.join(name), Place::File, 1, reason));
@@ -281,7 +281,7 @@ impl Trace {
         if names.len() > trace.files.len() {
             let expected: BTreeSet<String> = (0..trace.ranks()).map(rank_file).collect();
             let other = names.difference(&expected).next().expect("there is one more");
-            let reason = format!("unexpected file found, expected only those of {} ranks; remove it", trace.ranks());
+            let reason = format!("found an unexpected file, expected only those of {} ranks; remove it", trace.ranks());
             return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
         }
         Ok(trace)
@@ -293,7 +293,7 @@ impl Trace {
         let Some(first) = content.units().first() else {
             return defect(
                 3,
-                format!("file of {} bytes found, expected at least a header of {RECORD_BYTES}", content.length()),
+                format!("found a file of {} bytes, expected at least a header of {RECORD_BYTES}", content.length()),
             );
         };
         let header = Header::parse(path, first)?;
@@ -322,7 +322,7 @@ impl Trace {
                 || !length.is_multiple_of(RECORD_BYTES as u64)
             {
                 let reason = format!(
-                    "file of {length} bytes found, expected a header and {} records of 64 bytes",
+                    "found a file of {length} bytes, expected a header and {} records of 64 bytes",
                     header.records
                 );
                 return defect(5, reason);
@@ -346,7 +346,7 @@ impl Trace {
         }
         if header.first_rank != 0 || header.segments != world {
             let reason = format!(
-                "{} segments from rank {} on found, expected {world} from rank 0 on",
+                "found {} segments from rank {} on, expected {world} from rank 0 on",
                 header.segments, header.first_rank
             );
             return defect(Place::File, 4, reason);
@@ -356,7 +356,7 @@ impl Trace {
             return defect(
                 Place::File,
                 4,
-                format!("file of {length} bytes found, expected a multiple of {RECORD_BYTES}"),
+                format!("found a file of {length} bytes, expected a multiple of {RECORD_BYTES}"),
             );
         }
         let units = content.units();
@@ -365,13 +365,13 @@ impl Trace {
             return defect(
                 Place::File,
                 4,
-                format!("file of {length} bytes found, expected an index of {world} entries"),
+                format!("found a file of {length} bytes, expected an index of {world} entries"),
             );
         }
         let index = units[1..=index_units as usize].as_bytes();
         let mut next = 1 + index_units;
         if index[16 * world as usize..].iter().any(|&byte| byte != 0) {
-            return defect(Place::File, 4, "non-zero bytes after the index found, expected zeros".to_owned());
+            return defect(Place::File, 4, "found non-zero bytes after the index, expected zeros".to_owned());
         }
         let mut segments = Vec::with_capacity(world as usize);
         for (rank, entry) in index.as_chunks::<16>().0.iter().take(world as usize).enumerate() {
@@ -390,7 +390,7 @@ impl Trace {
         }
         if next != units.len() as u64 {
             let reason = format!(
-                "file of {length} bytes found, expected {}, the end of its segments",
+                "found a file of {length} bytes, expected {}, the end of its segments",
                 next * RECORD_BYTES as u64
             );
             return defect(Place::File, 4, reason);
@@ -418,7 +418,7 @@ fn regular_file(path: &Path) -> Result<u64, TraceError> {
         return Ok(metadata.len());
     }
     let found = if metadata.is_dir() { "directory" } else { "FIFO, socket or device" };
-    let reason = format!("{found} found, expected a regular file; copy the file of the trace here");
+    let reason = format!("found {found}, expected a regular file; copy the file of the trace here");
     Err(TraceError::Refused { path: path.to_owned(), reason })
 }
 
@@ -515,7 +515,7 @@ impl Header {
 pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, TraceError> {
     let path = path.as_ref();
     let Ok((record, _)) = Record::read_from_prefix(first) else {
-        let reason = format!("file of {} bytes found, expected at least a header of {RECORD_BYTES}", first.len());
+        let reason = format!("found a file of {} bytes, expected at least a header of {RECORD_BYTES}", first.len());
         return Err(TraceError::defect(path, Place::File, 3, reason));
     };
     let header = Header::parse(path, &record)?;

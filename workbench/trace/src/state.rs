@@ -155,7 +155,7 @@ impl Trace {
     }
 
     /// The words that follow the Init of `rank`: a number of its host, then the set of processors
-    /// that the rank may use. Empty if the trace does not tell.
+    /// that the rank may use. Empty if the trace does not say.
     fn place(&self, rank: u32) -> Vec<u64> {
         let records = self.rank(rank);
         let Some(init) = records.first().filter(|init| init.kind == Kind::Init as u8) else { return Vec::new() };
@@ -165,7 +165,7 @@ impl Trace {
         words
     }
 
-    /// The hosts of the recorded program; empty if some rank does not tell where it ran, as in
+    /// The hosts of the recorded program; empty if some rank does not say where it ran, as in
     /// generated traces and in those of version 1.
     #[must_use]
     pub fn hosts(&self) -> Vec<Host> {
@@ -195,7 +195,7 @@ impl Trace {
     }
 
     /// Time between the initialization of MPI and the Finalize of `rank` in which its first thread was
-    /// ready to run and waited for a processor, ns; `None` if the trace does not tell.
+    /// ready to run and waited for a processor, ns; `None` if the trace does not say.
     #[must_use]
     pub fn delay_ns(&self, rank: u32) -> Option<u64> {
         let finalize = self.rank(rank).last().filter(|last| last.kind == Kind::Finalize as u8)?;

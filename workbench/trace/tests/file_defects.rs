@@ -66,10 +66,10 @@ fn headers_of_rank_files() {
         (|h| h.segments = 2, "segments is 2, expected 1 (T-3)"),
         (|h| h.world = 3, "world is 3, expected 2 as in meta.json (T-1)"),
         (|h| h.reserved = 1, "reserved field is 0x1, expected 0 (T-3)"),
-        (|h| h.records = 9, "file of 576 bytes found, expected a header and 9 records of 64 bytes (T-5)"),
+        (|h| h.records = 9, "found a file of 576 bytes, expected a header and 9 records of 64 bytes (T-5)"),
         (
             |h| h.records = 1 << 63,
-            "file of 576 bytes found, expected a header and 9223372036854775808 records of 64 bytes (T-5)",
+            "found a file of 576 bytes, expected a header and 9223372036854775808 records of 64 bytes (T-5)",
         ),
         (|h| h.run_id = 78, "run_id is 000000000000004e, expected 000000000000004d as in meta.json (T-1)"),
     ] {
@@ -91,8 +91,8 @@ fn header_and_index_of_a_bundle() {
     };
     for (change, reason) in [
         ((|h| (h.flags, h.records) = (0, 0)) as fn(&mut Header), "flags are 0x0, expected a finalized bundle (T-4)"),
-        (|h| h.first_rank = 1, "2 segments from rank 1 on found, expected 2 from rank 0 on (T-4)"),
-        (|h| h.segments = u32::MAX, "4294967295 segments from rank 0 on found, expected 2 from rank 0 on (T-4)"),
+        (|h| h.first_rank = 1, "found 2 segments from rank 1 on, expected 2 from rank 0 on (T-4)"),
+        (|h| h.segments = u32::MAX, "found 4294967295 segments from rank 0 on, expected 2 from rank 0 on (T-4)"),
         (|h| h.records = 14, "records is 14, expected 15, the sum over its segments (T-4)"),
     ] {
         assert_eq!(with(change), format!("bundle.mbt: {reason}"));
@@ -108,15 +108,15 @@ fn header_and_index_of_a_bundle() {
         index(1, 1 << 63),
         "bundle.mbt: rank 0: segment has 9223372036854775808 records, expected at most 15 (T-4)"
     );
-    assert_eq!(index(3, 7), "bundle.mbt: file of 1088 bytes found, expected 1024, the end of its segments (T-4)");
-    assert_eq!(index(4, 1), "bundle.mbt: non-zero bytes after the index found, expected zeros (T-4)");
+    assert_eq!(index(3, 7), "bundle.mbt: found a file of 1088 bytes, expected 1024, the end of its segments (T-4)");
+    assert_eq!(index(4, 1), "bundle.mbt: found non-zero bytes after the index, expected zeros (T-4)");
     let (_, files) = bytes(Form::Bundle);
     let meta = serde_json::to_vec(&Meta::new(Origin::Generated, i32::MAX as u32, 77)).unwrap();
     let mut many = files;
     header(many.get_mut("bundle.mbt").unwrap(), |h| (h.world, h.segments) = (i32::MAX as u32, i32::MAX as u32));
     assert_eq!(
         read(&meta, &many).unwrap_err(),
-        "bundle.mbt: file of 1088 bytes found, expected an index of 2147483647 entries (T-4)"
+        "bundle.mbt: found a file of 1088 bytes, expected an index of 2147483647 entries (T-4)"
     );
 }
 
@@ -131,11 +131,11 @@ fn inconsistent_sets_of_files_are_refused() {
     };
     assert_eq!(
         with(&|files| drop(files.remove("rank-00001.mbt"))),
-        "rank-00001.mbt: file not found, expected one for each of the 2 ranks; copy the files of all nodes into this directory (T-1)"
+        "rank-00001.mbt: found no file, expected one for each of the 2 ranks; copy the files of all nodes into this directory (T-1)"
     );
     assert_eq!(
         with(&|files| drop(files.insert("rank-00002.mbt".to_owned(), Vec::new()))),
-        "rank-00002.mbt: unexpected file found, expected only those of 2 ranks; remove it (T-1)"
+        "rank-00002.mbt: found an unexpected file, expected only those of 2 ranks; remove it (T-1)"
     );
     assert_eq!(
         with(&|files| files.extend(bundle.clone())),
@@ -150,7 +150,7 @@ fn inconsistent_sets_of_files_are_refused() {
     );
     assert_eq!(
         with(&|files| files.get_mut("rank-00000.mbt").unwrap().clear()),
-        "rank-00000.mbt: file of 0 bytes found, expected at least a header of 64 (T-3)"
+        "rank-00000.mbt: found a file of 0 bytes, expected at least a header of 64 (T-3)"
     );
 }
 
@@ -288,13 +288,13 @@ fn a_directory_is_opened_like_its_files() {
     assert_eq!(
         error(&scratch),
         format!(
-            "{path}/rank-00000.mbt: file not found, expected one for each of the 2 ranks; copy the files of all nodes into this directory (T-1)"
+            "{path}/rank-00000.mbt: found no file, expected one for each of the 2 ranks; copy the files of all nodes into this directory (T-1)"
         )
     );
     std::fs::write(scratch.path().join("bundle.mbt"), b"").unwrap();
     assert_eq!(
         error(&scratch),
-        format!("{path}/bundle.mbt: file of 0 bytes found, expected at least a header of 64 (T-3)")
+        format!("{path}/bundle.mbt: found a file of 0 bytes, expected at least a header of 64 (T-3)")
     );
 }
 

@@ -142,32 +142,32 @@ fn what_cannot_be_made_is_refused_in_words() {
         "parameter `order`: found `sideways`, expected one of: arrival, reverse, random"
     );
     let transpose = TransposeParameters::default();
-    assert_eq!(refused(&transpose, 1), "pattern `transpose`: 1 ranks found, expected 2 to 2147483647");
+    assert_eq!(refused(&transpose, 1), "pattern `transpose`: found 1 ranks, expected 2 to 2147483647");
     assert_eq!(
         refused(&TransposeParameters { iterations: 0, ..transpose }, 8),
         "parameter `iterations`: found `0`, expected a whole number from 1 to 1000000000 (count)"
     );
     assert_eq!(
         refused(&Halo3dParameters { grid_x: 3, grid_y: 1, grid_z: 1, ..Default::default() }, 8),
-        "parameters contradict each other: grid 3 x 1 x 1: 3 ranks found, expected 8"
+        "invalid parameters: grid 3 x 1 x 1: found 3 ranks, expected 8"
     );
     assert_eq!(
         refused(&TransposeParameters { compute: Picos(500), ..transpose }, 8),
-        "parameters contradict each other: compute: fraction of a nanosecond found, expected whole nanoseconds"
+        "invalid parameters: compute: found a fraction of a nanosecond, expected whole nanoseconds"
     );
     assert_eq!(
         refused(
             &TransposeParameters { compute: Picos::from_ns(1_000_000_000_000), iterations: 1_000_000_000, ..transpose },
             8
         ),
-        "parameters contradict each other: compute: 1000000000 steps of 1000000000000 ns found, expected at most 2^53 ns in total"
+        "invalid parameters: compute: found 1000000000 steps of 1000000000000 ns, expected at most 2^53 ns in total"
     );
     assert_eq!(
         refused(&RandomParameters { bytes_min: 9, bytes_max: 8, ..Default::default() }, 8),
-        "parameters contradict each other: bytes_min: 9 found, expected at most bytes_max, 8"
+        "invalid parameters: bytes_min: found 9, expected at most bytes_max, 8"
     );
     assert_eq!(
         refused(&ManyToOneParameters { ahead: 1, compute: Picos::from_ns(10), ..Default::default() }, 100),
-        "parameters contradict each other: compute: 10 ns found, expected at least 99000 ns for this number of receives"
+        "invalid parameters: compute: found 10 ns, expected at least 99000 ns for this number of receives"
     );
 }

@@ -89,12 +89,12 @@ fn begin_and_end() {
     let mut ranks = ping();
     ranks[0].drain(3..5);
     assert_eq!(check(ranks), at(3, "record is Send, expected Comm (T-11)"));
-    assert_eq!(record(empty(Kind::Init)), at(5, "second Init record found, expected one (T-11)"));
+    assert_eq!(record(empty(Kind::Init)), at(5, "found a second Init record, expected one (T-11)"));
     assert_eq!(record(empty(Kind::Finalize)), at(5, "1 records found after Finalize, expected 0 (T-11)"));
     let mut ranks = ping();
     ranks[0].pop();
     assert_eq!(check(ranks), at(5, "last record is Send, expected Finalize (T-11)"));
-    assert_eq!(check(vec![Vec::new()]), "rank-00000.mbt: rank 0: last record is nothing, expected Finalize (T-11)");
+    assert_eq!(check(vec![Vec::new()]), "rank-00000.mbt: rank 0: found no record, expected Finalize (T-11)");
     let mut ranks = ping();
     ranks[0][0].aux = 4;
     assert_eq!(check(ranks), at(0, "thread level is 4, expected 0 to 3 (T-6)"));
@@ -204,7 +204,7 @@ fn a_completed_request_was_started() {
         (|done| done.kind = Kind::Miss as u8, "record is Miss, expected the outstanding Done of thread 0 (T-8)"),
         (
             |done| done.thread = 1,
-            "Done record found, expected only after a Wait, blocking receive or probe of its thread (T-8)",
+            "found a Done record, expected only after a Wait, blocking receive or probe of its thread (T-8)",
         ),
     ] {
         assert_eq!(finished(change), at(7, reason));
@@ -350,7 +350,7 @@ fn collectives() {
     ranks[0][index].aux = 1;
     assert_eq!(check(ranks), at(index - 1, "Extra record 1 has non-zero words after its 4, expected zeros (T-16)"));
     let alone = of(|program| program.push(Record::extra(&[1])));
-    assert_eq!(alone, at(5, "Extra record found, expected only directly after a Comm or Collective record (T-16)"));
+    assert_eq!(alone, at(5, "found an Extra record, expected only directly after a Comm or Collective record (T-16)"));
     assert_eq!(
         record(empty(Kind::Other)),
         at(5, "aux is 0, expected an index below 0, the length of other_calls (T-6)")
@@ -369,7 +369,7 @@ fn communicators() {
     let run = |first, stride, length| RankRun { first, stride, length };
     assert_eq!(comm(identity(1), &[run(0, 2, 2)], None), "no defect");
     for (local, reason) in [
-        (&[run(1, 2, 2)][..], "local group without rank 0 found, expected the rank itself in it (T-15)"),
+        (&[run(1, 2, 2)][..], "found a local group without rank 0, expected the rank itself in it (T-15)"),
         (&[run(0, 2, 3)], "a run goes from 0 to 4, expected ranks below 4 (T-15)"),
         (&[run(0, -1, 2)], "a run goes from 0 to -1, expected ranks below 4 (T-15)"),
         (&[run(0, 0, 2)], "a run lists world rank 0 2 times, expected once (T-15)"),

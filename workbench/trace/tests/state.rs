@@ -107,8 +107,8 @@ fn a_recording_says_where_its_ranks_ran() {
     let host = |ranks, processors| Host { ranks, processors };
     assert_eq!(place(2, [&[9, 0b11], &[9, 0b110]]), Ok(vec![host(2, 3)]));
     assert_eq!(place(2, [&[8, 0b11], &[9, 0b11, 0, 1]]), Ok(vec![host(1, 2), host(1, 3)]));
-    assert_eq!(place(2, [&[9, 0b11], &[]]), Ok(vec![]), "one rank does not tell");
-    assert_eq!(place(2, [&[9, 0b11], &[9]]), Ok(vec![]), "one rank does not tell");
+    assert_eq!(place(2, [&[9, 0b11], &[]]), Ok(vec![]), "one rank does not say");
+    assert_eq!(place(2, [&[9, 0b11], &[9]]), Ok(vec![]), "one rank does not say");
     let error = place(1, [&[9, 1], &[9, 1]]).unwrap_err();
     assert!(error.ends_with("record 0: bytes is 2, expected 0 in Init (T-6)"), "{error}");
     let many: Vec<u64> = std::iter::once(9).chain(std::iter::repeat_n(u64::MAX, 20)).collect();

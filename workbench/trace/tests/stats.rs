@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use common::{everything, ping};
 use mb_trace::generate::{
-    Application, DepthParameters, ManyToOneParameters, Order, PatternParameters, Plan, Queue, ReceiveSource,
+    Application, DepthParameters, ManyToOneParameters, PatternParameters, Plan, PostOrder, Queue, ReceiveSource,
     Tanabe2013Table1Parameters, TransposeParameters, Xiong2018DepthsParameters,
 };
 use mb_trace::{RankBuilder, Record, Stats, Status, Trace};
@@ -58,7 +58,7 @@ fn every_kind_is_counted() {
 #[test]
 fn receives_in_arrival_order_are_found_first_and_reversed_ones_last() {
     let (_, arrival) = of_pattern(&TransposeParameters::default(), 64);
-    let (_, reverse) = of_pattern(&TransposeParameters { order: Order::Reverse, ..Default::default() }, 64);
+    let (_, reverse) = of_pattern(&TransposeParameters { order: PostOrder::Reverse, ..Default::default() }, 64);
     assert_eq!(arrival.posted_depth.mean(), Some(1.0));
     assert_eq!(reverse.posted_depth.mean(), Some(32.0), "(63 + 1) / 2");
     for total in [arrival, reverse] {
@@ -120,7 +120,7 @@ fn any_source_is_counted_and_named_receives_are_searched() {
     let named = ManyToOneParameters { messages: 5, ..Default::default() };
     let (ranks, _) = of_pattern(&ManyToOneParameters { source: ReceiveSource::Any, ..named }, 9);
     assert_eq!((ranks[0].any_source, ranks[0].posted_depth.mean()), (40, Some(1.0)));
-    let (ranks, _) = of_pattern(&ManyToOneParameters { order: Order::Reverse, ..named }, 9);
+    let (ranks, _) = of_pattern(&ManyToOneParameters { order: PostOrder::Reverse, ..named }, 9);
     assert_eq!((ranks[0].any_source, ranks[0].posted_depth.mean()), (0, Some(4.5)), "(8 + 1) / 2");
     let (ranks, _) = of_pattern(&ManyToOneParameters { ahead: 2, ..named }, 9);
     assert_eq!((ranks[0].unexpected, ranks[0].posted_max), (30, 2), "two of eight are posted in time");

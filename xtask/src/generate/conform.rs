@@ -80,7 +80,7 @@ fn check(spec: &Spec) -> Result<(), String> {
         for pair in codes.value.windows(2) {
             if pair[1].code != pair[0].code + 1 {
                 return Err(format!(
-                    "{}.{}: code {} found, expected {}",
+                    "{}.{}: found code {}, expected {}",
                     codes.name,
                     pair[1].name,
                     pair[1].code,
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_gap_in_the_codes_and_a_name_used_twice_are_refused() {
         let gap = generated(&TABLE.replace("code = 2", "code = 3")).unwrap_err();
-        assert_eq!(gap, format!("{SPEC}: Call.FoundNothing: code 3 found, expected 2"));
+        assert_eq!(gap, format!("{SPEC}: Call.FoundNothing: found code 3, expected 2"));
         let twice = generated(&TABLE.replace("\"MAGIC\"", "\"ANY\"")).unwrap_err();
         assert_eq!(twice, format!("{SPEC}: the name ANY is used twice"));
     }

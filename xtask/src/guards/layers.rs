@@ -41,7 +41,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
         let stands_alone = !subject.folder.contains('/') && ["mbmatch", "xtask"].contains(&subject.folder.as_str());
         let name = if stands_alone { subject.folder.clone() } else { crate_name(tree, subject) };
         if subject.name != name {
-            object("name", format!("crate `{}` found, expected `{name}`, after its folder", subject.name));
+            object("name", format!("found crate `{}`, expected `{name}`, after its folder", subject.name));
         }
         if layer(subject.product()).is_none() && !TOOLS.contains(&subject.product()) {
             object(
@@ -192,7 +192,7 @@ mod tests {
     fn a_crate_that_is_not_named_after_its_folder_is_rejected() {
         assert_eq!(
             objections("engines/alpu", "alpu", &[]),
-            ["engines/alpu/Cargo.toml:1: crate `alpu` found, expected `mb-alpu`, after its folder"]
+            ["engines/alpu/Cargo.toml:1: found crate `alpu`, expected `mb-alpu`, after its folder"]
         );
     }
 

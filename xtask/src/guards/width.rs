@@ -13,7 +13,7 @@ const COMMENT_MARKS: &[&str] = &["//", "/*", "*", "#", "!"];
 /// Objects to every comment line that is longer than the declared width.
 pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     let Some(width) = declared_width(tree) else {
-        return vec![Objection::new(CONFIG, 1, "no `max_width` found; expected the width at which comments wrap")];
+        return vec![Objection::new(CONFIG, 1, "found no `max_width`; expected the width at which comments wrap")];
     };
     let mut objections = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| SOURCES.contains(&extension(path))) {
@@ -26,7 +26,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
             // An attribute is code; an address or a row of a table cannot be wrapped.
             let is_exempt = line.trim_start().starts_with("#[") || line.contains("://") || line.contains("//! |");
             if is_comment && !is_exempt && found > width {
-                let reason = format!("comment of {found} columns found, expected at most {width}; wrap it");
+                let reason = format!("found a comment of {found} columns, expected at most {width}; wrap it");
                 objections.push(Objection::new(path, number, reason));
             }
         }
@@ -51,7 +51,7 @@ mod tests {
         assert_objections(
             check,
             &[("rustfmt.toml", WIDTH), ("a.rs", "// One.\n    // A comment that does not end.\n")],
-            &["a.rs:2: comment of 35 columns found, expected at most 20; wrap it"],
+            &["a.rs:2: found a comment of 35 columns, expected at most 20; wrap it"],
         );
     }
 
@@ -73,7 +73,7 @@ mod tests {
         assert_objections(
             check,
             &[],
-            &["rustfmt.toml:1: no `max_width` found; expected the width at which comments wrap"],
+            &["rustfmt.toml:1: found no `max_width`; expected the width at which comments wrap"],
         );
     }
 }

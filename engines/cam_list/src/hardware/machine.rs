@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use mb_core::{CapacityEvents, Op, Outcome, QueueLengths, RecvId};
 
-use super::queue::{Entry, Insertion, Place, Queue, Search, Wanted, What};
+use super::queue::{Insertion, Place, Queue, QueueEntry, Search, Wanted, What};
 use super::{Corrections, Hazard};
 use crate::parameters::{Arbiter, HardwareConfig};
 
@@ -42,7 +42,7 @@ enum State {
     Appending,
     Inserting {
         insertion: Insertion,
-        entry: Entry,
+        entry: QueueEntry,
         until: u64,
     },
 }
@@ -85,7 +85,7 @@ const fn side_of(op: &Op) -> usize {
 
 /// The receive engine of one receiver.
 #[derive(Debug)]
-pub struct Machine {
+pub struct SteppedHardware {
     parameters: HardwareConfig,
     corrections: Corrections,
     now: u64,
@@ -101,7 +101,7 @@ pub struct Machine {
     done: Vec<Done>,
 }
 
-impl Machine {
+impl SteppedHardware {
     /// An idle engine with empty queues, in cycle 0.
     #[must_use]
     pub fn new(parameters: &HardwareConfig, corrections: Corrections) -> Self {
@@ -340,7 +340,7 @@ impl Machine {
     }
 
     /// An entry was put in place in the queue that `side` searches.
-    fn watch(&mut self, side: usize, entry: &Entry) {
+    fn watch(&mut self, side: usize, entry: &QueueEntry) {
         let Side { wanted, watched, .. } = &mut self.sides[side];
         if wanted.is_some_and(|wanted| wanted.accepts(entry)) {
             watched.get_or_insert(entry.age);
@@ -370,7 +370,7 @@ impl Machine {
         self.answer(side, outcome);
         if let (true, Some(place)) = (is_taken, place) {
             // The payload goes to the receive; that of a matched probe waits in its buffer for the
-            // receive that names it, which is no matching operation, and is counted as gone here.
+            // receive that names it, which is not a matching operation, and is counted as gone here.
             if let Some(What::Message(_, _, buffer)) = what {
                 self.data.release(buffer);
             }
@@ -379,14 +379,14 @@ impl Machine {
         self.finish(side)
     }
 
-    fn new_entry(&mut self, side: usize) -> Entry {
+    fn new_entry(&mut self, side: usize) -> QueueEntry {
         let (age, op) = self.served(side);
         let what = match op {
             Op::Post { recv, pattern } => What::Receive(recv, pattern),
             Op::Arrive { msg, envelope } => What::Message(msg, envelope, self.data.store()),
             _ => unreachable!("only posts and arrivals are appended"),
         };
-        Entry { age, what }
+        QueueEntry { age, what }
     }
 
     fn answer(&mut self, side: usize, outcome: Outcome) {

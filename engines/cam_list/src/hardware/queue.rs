@@ -20,7 +20,7 @@ pub(super) enum What {
 
 /// An entry and its age: the number of the operation that it is from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct QueueEntry {
     pub(super) age: u64,
     pub(super) what: What,
 }
@@ -34,7 +34,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    pub(super) fn accepts(&self, entry: &Entry) -> bool {
+    pub(super) fn accepts(&self, entry: &QueueEntry) -> bool {
         match (self, entry.what) {
             (Self::ForMessage(envelope), What::Receive(_, pattern)) => pattern.accepts(envelope),
             (Self::ForReceive(pattern), What::Message(_, envelope, _)) => pattern.accepts(&envelope),
@@ -49,7 +49,7 @@ enum Slot {
     Empty,
     /// Promised to an insertion or a transfer.
     Reserved,
-    Full(Entry),
+    Full(QueueEntry),
 }
 
 /// Where an entry is.
@@ -85,8 +85,8 @@ pub(super) struct Queue {
     filled: usize,
     reserved: usize,
     /// Each with a memory of its own, so that they are read at the same time.
-    lists: Vec<LinkedMemory<Entry>>,
-    host: VecDeque<Entry>,
+    lists: Vec<LinkedMemory<QueueEntry>>,
+    host: VecDeque<QueueEntry>,
     insert_turn: usize,
     refill_turn: usize,
     mover: Mover,
@@ -123,7 +123,7 @@ impl Queue {
     }
 
     /// Slots and entries of a list, along its links.
-    pub(super) fn in_list(&self, list: usize) -> impl Iterator<Item = (u32, Entry)> {
+    pub(super) fn in_list(&self, list: usize) -> impl Iterator<Item = (u32, QueueEntry)> {
         let memory = &self.lists[list];
         let slots = std::iter::successors(memory.first(0), |slot| memory.next(*slot));
         slots.map(|slot| (slot, *memory.get(slot)))
@@ -234,7 +234,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn insert(&mut self, insertion: Insertion, entry: Entry) {
+    pub(super) fn insert(&mut self, insertion: Insertion, entry: QueueEntry) {
         self.overflows += u64::from(!matches!(insertion, Insertion::Cam(_)));
         self.spilled += u64::from(matches!(insertion, Insertion::Host));
         match insertion {
@@ -244,19 +244,19 @@ impl Queue {
         }
     }
 
-    fn fill(&mut self, slot: usize, entry: Entry) {
+    fn fill(&mut self, slot: usize, entry: QueueEntry) {
         self.cam[slot] = Slot::Full(entry);
         (self.filled, self.reserved) = (self.filled + 1, self.reserved - 1);
     }
 
-    fn append_to_list(&mut self, entry: Entry) {
+    fn append_to_list(&mut self, entry: QueueEntry) {
         while self.lists[self.insert_turn].append(0, entry).is_none() {
             self.insert_turn = (self.insert_turn + 1) % self.lists.len();
         }
         self.insert_turn = (self.insert_turn + 1) % self.lists.len();
     }
 
-    pub(super) fn entry(&self, place: Place) -> Entry {
+    pub(super) fn entry(&self, place: Place) -> QueueEntry {
         match place {
             Place::Cam(slot) => match self.cam[slot] {
                 Slot::Full(entry) => entry,
@@ -313,7 +313,7 @@ impl Queue {
             Slot::Empty | Slot::Reserved => None,
         });
         // The slots behind the last full one need no look.
-        let accepted = |(entry, slot): (&Entry, usize)| wanted.accepts(entry).then_some((entry.age, slot));
+        let accepted = |(entry, slot): (&QueueEntry, usize)| wanted.accepts(entry).then_some((entry.age, slot));
         let mut matches = full.take(self.filled).filter_map(accepted);
         let hit = if self.corrections.has(Hazard::CamSlots) { matches.min() } else { matches.next() };
         // Without a comparator on insertions a walker goes on to whatever is linked when it comes there.

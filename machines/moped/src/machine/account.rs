@@ -11,7 +11,7 @@
 //!
 //! The linker places the objects of a program first, then those that it takes from the library, then the C library. So
 //! the library's code is one range of addresses, from its first global function to its last. What lies behind it is
-//! code of its caller: it counts as the library's if the library called it. A jump from the library to the begin of a
+//! code of its caller: it counts as the library's if the library called it. A jump from the library to the start of a
 //! function is a call, and one into the middle of a function is a return to the program.
 //!
 //! The library executes `pause` at the end of each round of its loops in which nothing arrived and nothing could be

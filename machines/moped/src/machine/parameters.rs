@@ -17,7 +17,7 @@ pub enum Mode {
     Timing,
     /// As the programs ask for by `mb_mark`: it becomes more detailed when the first process asks for it, and less
     /// detailed when all processes that have asked for anything agree. Warm-up and timing both execute with time and
-    /// differ in how their regions are named. At the begin of a program it is functional.
+    /// differ in how their regions are named. At the start of a program it is functional.
     Markers,
 }
 

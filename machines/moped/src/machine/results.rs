@@ -52,7 +52,7 @@ pub struct Region {
 /// A count of a region: its name, and how a snapshot has it.
 pub type Count = (&'static str, fn(&Snapshot) -> u64);
 
-/// The counts that a region reports, in sum over the chip.
+/// The counts that a region reports, summed over the chip.
 pub const COUNTS: &[Count] = &[
     ("user_instructions", |s| s.instructions.iter().map(|(user, _)| user).sum()),
     ("kernel_instructions", |s| s.instructions.iter().map(|(_, kernel)| kernel).sum()),

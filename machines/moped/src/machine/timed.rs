@@ -117,7 +117,7 @@ impl Timed {
         result
     }
 
-    /// Counts at the begin of this cycle.
+    /// Counts at the start of this cycle.
     pub(super) fn snapshot(&self, account: &mut Account) -> Snapshot {
         let cycle = self.chip.now();
         account.account_until(cycle, |hart| self.chip.pc(hart));

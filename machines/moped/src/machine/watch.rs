@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether processes make progress, and where they wait.
 //!
-//! Processes that wait for messages execute instructions, so that a deadlock is no idle machine. There is progress
+//! Processes that wait for messages execute instructions, so that a deadlock is not an idle machine. There is progress
 //! while a hart computes (`STRETCH` instructions without a wait), calls the host or waits for its timer, while a
 //! device takes or completes descriptors, and while the shared segment of a program changes.
 

@@ -56,7 +56,7 @@ fn bad_input_is_an_error() {
     assert!(matches!(start(&small(1, 64), 0), Some(MachineError::Boot(BootError::Range { what: "ranks", .. }))));
     let parameters = MachineParameters { memory: 4096, ..small(1, 64) };
     assert!(matches!(start(&parameters, 1), Some(MachineError::Boot(BootError::Memory { .. }))));
-    // What is no program is refused by the kernel.
+    // What is not a program is refused by the kernel.
     let (end, machine) = run(&small(1, 64), &[program(b"text", 1, &["p"], &[])]);
     assert_eq!(end, End::Exited(255));
     assert!(machine.messages().starts_with("kernel: program 0: "), "{}", machine.messages());

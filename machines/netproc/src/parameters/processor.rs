@@ -91,7 +91,7 @@ pub struct ProcessorParameters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 #[parameters(sourced = SourcedLatencyParameters)]
 pub struct LatencyParameters {
-    /// Latency of integer operations, in cycles as all latencies.
+    /// Latency of integer operations, in cycles, as are all latencies.
     #[parameter(range = 1..=63)]
     pub integer: u64,
     /// Latency of a multiplication of 32 bits.
@@ -148,7 +148,7 @@ pub struct CacheParameters {
     /// Cycles of a hit in the L2.
     #[parameter(range = 1..=1000)]
     pub l2_hit: u64,
-    /// Cycles from the begin of an access to the L2 to the begin of the next one.
+    /// Cycles from the start of an access to the L2 to the start of the next one.
     #[parameter(range = 1..=1000)]
     pub l2_interval: u64,
     /// Lines on their way from memory to the L2.

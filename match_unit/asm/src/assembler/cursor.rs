@@ -24,7 +24,7 @@ impl<'t> Cursor<'t> {
         self.tokens.get(self.next)
     }
 
-    /// Place of the next token, or just behind the last one.
+    /// Place of the next token, or just after the last one.
     pub(super) fn here(&self) -> Span {
         match (self.peek(), self.tokens.last()) {
             (Some(token), _) => token.span,

@@ -26,6 +26,6 @@ pub enum ParameterError {
     #[error("parameter `{0}`: no value found; every parameter needs one")]
     Missing(String),
     /// Values that do not go together.
-    #[error("parameters contradict each other: {0}")]
+    #[error("invalid parameters: {0}")]
     Contradiction(String),
 }

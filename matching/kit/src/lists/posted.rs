@@ -18,7 +18,7 @@ const MOST_CLASSES: usize = 8;
 
 /// One posted receive.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct PostedEntry {
     recv: u64,
     bits: u64,
     /// The complement of the ignore bits.
@@ -28,7 +28,7 @@ struct Entry {
     class: u8,
 }
 
-impl Entry {
+impl PostedEntry {
     #[inline]
     fn new(recv: RecvId, pattern: &Pattern) -> Self {
         let Shape { care, any_initiator } = Shape::of(pattern);
@@ -54,7 +54,7 @@ impl Entry {
 /// The posted receives in order of age.
 #[derive(Clone, Debug, Default)]
 pub struct PostedReceives {
-    few: Vec<Entry>,
+    few: Vec<PostedEntry>,
     many: Option<Box<Many>>,
 }
 
@@ -80,7 +80,7 @@ impl PostedReceives {
     /// Appends a receive, which becomes the youngest.
     #[inline]
     pub fn append(&mut self, recv: RecvId, pattern: &Pattern) {
-        let entry = Entry::new(recv, pattern);
+        let entry = PostedEntry::new(recv, pattern);
         if let Some(many) = &mut self.many {
             many.append(entry);
         } else if self.few.len() < FEW {
@@ -149,7 +149,7 @@ struct Class {
 
 #[derive(Clone, Debug)]
 struct Many {
-    ring: Ring<Entry>,
+    ring: Ring<PostedEntry>,
     links: Vec<Link>,
     classes: Vec<Class>,
     /// Slots that belong to no class, oldest first.
@@ -165,7 +165,7 @@ impl Many {
         Self { ring, links, classes: Vec::new(), loose: Vec::new(), names: None }
     }
 
-    fn append(&mut self, mut entry: Entry) {
+    fn append(&mut self, mut entry: PostedEntry) {
         if self.ring.is_full() {
             self.renumber();
         }
@@ -264,7 +264,7 @@ impl Many {
         (true, visits)
     }
 
-    /// Renumbers the ring and enters every slot anew; entries without a class get one if the table is no longer full.
+    /// Renumbers the ring and enters every slot again; entries without a class get one if the table is no longer full.
     fn renumber(&mut self) {
         let names_are_used = self.names.as_ref().is_some_and(|names| names.used);
         self.ring.renumber();
@@ -289,7 +289,7 @@ impl Many {
 
 /// Whether `entry` is of a class and has `key` in it.
 #[inline]
-fn is_of(entry: &Entry, class: u8, key: Key) -> bool {
+fn is_of(entry: &PostedEntry, class: u8, key: Key) -> bool {
     entry.class == class && entry.key() == key
 }
 
@@ -302,7 +302,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(ring: &Ring<Entry>) -> Self {
+    fn of(ring: &Ring<PostedEntry>) -> Self {
         let mut names = Self { index: Index::new(), links: vec![Link::UNUSED; ring.capacity()], used: true };
         for slot in ring.slots() {
             names.enter(ring, slot);
@@ -310,18 +310,18 @@ impl Names {
         names
     }
 
-    fn enter(&mut self, ring: &Ring<Entry>, slot: u32) {
+    fn enter(&mut self, ring: &Ring<PostedEntry>, slot: u32) {
         let name = ring.get(slot).recv;
         let hash = Key::of_name(name).hash();
         self.index.append(&mut self.links, slot, hash, |other| ring.get(other).recv == name);
     }
 
-    fn find(&self, ring: &Ring<Entry>, recv: RecvId) -> Option<u32> {
+    fn find(&self, ring: &Ring<PostedEntry>, recv: RecvId) -> Option<u32> {
         let found = self.index.find(Key::of_name(recv.0).hash(), |slot| ring.get(slot).recv == recv.0);
         found.map(|found| found.head)
     }
 
-    fn remove(&mut self, ring: &Ring<Entry>, slot: u32) {
+    fn remove(&mut self, ring: &Ring<PostedEntry>, slot: u32) {
         let name = ring.get(slot).recv;
         let hash = Key::of_name(name).hash();
         self.index.remove(&mut self.links, slot, hash, |other| ring.get(other).recv == name);

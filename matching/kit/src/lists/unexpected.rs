@@ -16,13 +16,13 @@ const MOST_CLASSES: usize = 6;
 
 /// One unexpected message.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct UnexpectedEntry {
     msg: u64,
     bits: u64,
     initiator: u32,
 }
 
-impl Entry {
+impl UnexpectedEntry {
     #[inline]
     fn envelope(&self) -> Envelope {
         Envelope { bits: self.bits, initiator: Initiator(self.initiator) }
@@ -32,7 +32,7 @@ impl Entry {
 /// The unexpected messages in order of age.
 #[derive(Clone, Debug, Default)]
 pub struct UnexpectedMessages {
-    few: Vec<Entry>,
+    few: Vec<UnexpectedEntry>,
     many: Option<Box<Many>>,
 }
 
@@ -58,7 +58,7 @@ impl UnexpectedMessages {
     /// Appends a message, which becomes the youngest.
     #[inline]
     pub fn append(&mut self, msg: MsgId, envelope: &Envelope) {
-        let entry = Entry { msg: msg.0, bits: envelope.bits, initiator: envelope.initiator.0 };
+        let entry = UnexpectedEntry { msg: msg.0, bits: envelope.bits, initiator: envelope.initiator.0 };
         if let Some(many) = &mut self.many {
             many.append(entry);
         } else if self.few.len() < FEW {
@@ -139,7 +139,7 @@ struct Class {
 
 impl Class {
     #[inline]
-    fn append(&mut self, ring: &Ring<Entry>, slot: u32) {
+    fn append(&mut self, ring: &Ring<UnexpectedEntry>, slot: u32) {
         let shape = self.shape;
         let key = shape.key_of(&ring.get(slot).envelope());
         let has_key = |other| shape.key_of(&ring.get(other).envelope()) == key;
@@ -147,7 +147,7 @@ impl Class {
     }
 
     #[inline]
-    fn remove(&mut self, ring: &Ring<Entry>, slot: u32) {
+    fn remove(&mut self, ring: &Ring<UnexpectedEntry>, slot: u32) {
         let shape = self.shape;
         let key = shape.key_of(&ring.get(slot).envelope());
         let has_key = |other| shape.key_of(&ring.get(other).envelope()) == key;
@@ -155,7 +155,7 @@ impl Class {
     }
 
     /// Forgets all slots and enters those of `ring`.
-    fn fill(&mut self, ring: &Ring<Entry>) {
+    fn fill(&mut self, ring: &Ring<UnexpectedEntry>) {
         self.index.clear();
         self.links = vec![Link::UNUSED; ring.capacity()];
         for slot in ring.slots() {
@@ -166,7 +166,7 @@ impl Class {
 
 #[derive(Clone, Debug)]
 struct Many {
-    ring: Ring<Entry>,
+    ring: Ring<UnexpectedEntry>,
     classes: Vec<Class>,
 }
 
@@ -179,7 +179,7 @@ enum Hit {
 }
 
 impl Many {
-    fn append(&mut self, entry: Entry) {
+    fn append(&mut self, entry: UnexpectedEntry) {
         if self.ring.is_full() {
             self.ring.renumber();
             self.classes.retain(|class| class.used);

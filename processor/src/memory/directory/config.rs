@@ -60,13 +60,13 @@ pub struct DirectoryConfig {
     pub probe: u64,
     /// From the arrival of a message in a directory to its effect.
     pub directory: u64,
-    /// From the begin of a message in a bank of the directory to that of the next one; at least 1.
+    /// From the start of a message in a bank of the directory to that of the next one; at least 1.
     pub directory_interval: u64,
     /// From a read of memory to its data.
     pub memory: u64,
     /// Ports of memory, interleaved by lines; at least 1.
     pub memory_ports: usize,
-    /// From the begin of an access at a port to that of the next one; at least 1.
+    /// From the start of an access at a port to that of the next one; at least 1.
     pub memory_interval: u64,
     /// The switch.
     pub switch: SwitchConfig,

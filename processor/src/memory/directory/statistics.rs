@@ -64,7 +64,7 @@ impl NodeStatistics {
 pub struct MessageStatistics {
     /// How many.
     pub messages: u64,
-    /// Core cycles for which they occupied links, in sum over links.
+    /// Core cycles for which they occupied links, summed over links.
     pub link_cycles: u64,
 }
 

@@ -27,7 +27,7 @@ impl Switch {
     }
 
     /// Sends a message of `bytes` without its header. Returns the cycle of its arrival, and the core
-    /// cycles for which it occupies links, in sum.
+    /// cycles for which it occupies links, summed over them.
     pub(super) fn send(&mut self, cycle: u64, from: usize, to: usize, bytes: u64) -> (u64, u64) {
         let SwitchConfig { fan_out, link, period, hop, header, local } = self.config;
         if from == to {

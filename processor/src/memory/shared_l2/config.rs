@@ -46,9 +46,9 @@ pub struct SharedL2Config {
     pub bus: u64,
     /// Size of the L2: direct-mapped, write-back, write-allocate.
     pub l2: u64,
-    /// From the begin of an access to the L2 to its data, or to the request to memory.
+    /// From the start of an access to the L2 to its data, or to the request to memory.
     pub l2_hit: u64,
-    /// From the begin of an access to the L2 to the begin of the next one; at least 1.
+    /// From the start of an access to the L2 to the start of the next one; at least 1.
     pub l2_interval: u64,
     /// Lines on their way from memory to the L2; at least 2.
     pub l2_mshrs: usize,

@@ -2,7 +2,7 @@
 //! What the benches of engines run: rounds of two operations that leave the lists as long as they were.
 //!
 //! `posted/D`: D receives with different tags are posted; each round an arrival takes one of them, chosen at random,
-//! and it is posted anew. `unexpected/D`: the same with messages. `wildcard/D`: as `posted`, every fourth receive of
+//! and it is posted again. `unexpected/D`: the same with messages. `wildcard/D`: as `posted`, every fourth receive of
 //! any source. At depth 0 a round is an entry into the empty list and what takes it out.
 
 use mb_catalog::EngineChoice;

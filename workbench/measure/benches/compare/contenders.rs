@@ -147,14 +147,14 @@ impl Contender for Floor {
 /// A direct-mapped table by tag: the cost of memory for a matcher without search, for distinct tags
 /// only. A lower bound.
 pub(crate) struct Direct {
-    entries: Vec<Entry>,
+    entries: Vec<TaggedEntry>,
     requests: Vec<Request>,
 }
 
 /// As large as an entry of `adaptive`.
 #[repr(align(32))]
 #[derive(Clone, Default)]
-struct Entry {
+struct TaggedEntry {
     bits: u64,
     request: u32,
     queued: bool,
@@ -162,7 +162,10 @@ struct Entry {
 
 impl Direct {
     pub(crate) fn new() -> Self {
-        Self { entries: vec![Entry::default(); 2 * DEEPEST as usize], requests: vec![Request::default(); REQUESTS] }
+        Self {
+            entries: vec![TaggedEntry::default(); 2 * DEEPEST as usize],
+            requests: vec![Request::default(); REQUESTS],
+        }
     }
 
     /// Removes the entry with these bits, or stores one.
@@ -174,7 +177,7 @@ impl Direct {
             entry.queued = false;
             self.requests[entry.request as usize].done = true;
         } else {
-            *entry = Entry { bits, request, queued: true };
+            *entry = TaggedEntry { bits, request, queued: true };
         }
     }
 }

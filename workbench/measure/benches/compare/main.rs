@@ -50,7 +50,7 @@ impl Options {
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word}: expected a value"));
             let number =
-                |text: &str| text.parse::<u32>().map_err(|_| format!("{word}: `{text}` found, expected a number"));
+                |text: &str| text.parse::<u32>().map_err(|_| format!("{word}: found `{text}`, expected a number"));
             match word.as_str() {
                 // Passed by cargo.
                 "--bench" => {}

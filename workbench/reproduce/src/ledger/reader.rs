@@ -52,7 +52,7 @@ struct RawEvidence {
 /// Reads the ledger `text`, which errors call `name`.
 ///
 /// # Errors
-/// When it is no TOML or not what the module says; the first thing that is wrong.
+/// When it is not TOML or not what the module says; the first thing that is wrong.
 pub fn read(name: &str, text: &str) -> Result<Vec<Claim>, LedgerError> {
     let error = |at: usize, what: String| {
         let line = text.get(..at).map_or(1, |before| 1 + before.matches('\n').count());
@@ -81,7 +81,7 @@ impl Claim {
         let id = raw.id.into_inner();
         if !is_id(&id, &raw.paper) {
             return Err(format!(
-                "id found; expected `{0}.what` or `{0}.subject.what` for a claim of paper `{0}`, in small letters, digits \
+                "found this id; expected `{0}.what` or `{0}.subject.what` for a claim of paper `{0}`, in small letters, digits \
                  and underscores",
                 raw.paper
             ));

@@ -162,7 +162,7 @@ fn an_unknown_word_is_refused() {
         (
             "hemmert2007.mu.slots",
             "hemmert2007.Mu",
-            "id found; expected `hemmert2007.what` or `hemmert2007.subject.what` for a claim of paper `hemmert2007`, in \
+            "found this id; expected `hemmert2007.what` or `hemmert2007.subject.what` for a claim of paper `hemmert2007`, in \
              small letters, digits and underscores",
         ),
     ] {

@@ -96,10 +96,10 @@ fn an_assumption_with_an_unknown_value_is_refused() {
     let error = Assumptions::read(&STUDY.baseline().with("lock", "none")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "assumption `lock`: value `none` found, expected one of: call, instruction, far, spin, spin-coherent"
+        "assumption `lock`: found value `none`, expected one of: call, instruction, far, spin, spin-coherent"
     );
     let error = Assumptions::read(&STUDY.baseline().with("line", "48")).unwrap_err();
-    assert_eq!(error.to_string(), "assumption `line`: value `48` found, expected one of: 32, 64");
+    assert_eq!(error.to_string(), "assumption `line`: found value `48`, expected one of: 32, 64");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn what_a_study_must_not_say_is_refused() {
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\ndesigns = [\"best\"]",
-            "figure `hemmert2007-figure6` draws `best`, which is no design",
+            "figure `hemmert2007-figure6` draws `best`, which is not a design",
         ),
         (
             "lengths = [10, 30]",

@@ -148,7 +148,7 @@ impl RankCheck<'_> {
         let Some(rank) = rank else {
             return violation(
                 15,
-                format!("local group without rank {} found, expected the rank itself in it", self.rank),
+                format!("found a local group without rank {}, expected the rank itself in it", self.rank),
             );
         };
         let remote = if is_inter { Some(self.runs(&mut runs, record.peer as u32)?) } else { None };

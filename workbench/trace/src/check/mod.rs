@@ -206,7 +206,10 @@ impl<'a> RankCheck<'a> {
                 self.scratch.comms[record.comm as usize] = None;
             }
             Kind::Extra => {
-                return violation(16, "Extra record found, expected only directly after a Comm or Collective record");
+                return violation(
+                    16,
+                    "found an Extra record, expected only directly after a Comm or Collective record",
+                );
             }
             Kind::Other => {
                 only(record, Fields::AUX, 0)?;
@@ -248,7 +251,7 @@ impl<'a> RankCheck<'a> {
         match thread.owed {
             Owed::Nothing if kind != Kind::Done => Ok(()),
             Owed::Nothing => {
-                violation(8, "Done record found, expected only after a Wait, blocking receive or probe of its thread")
+                violation(8, "found a Done record, expected only after a Wait, blocking receive or probe of its thread")
             }
             _ if kind != Kind::Done => {
                 let thread = record.thread;
@@ -280,7 +283,7 @@ impl<'a> RankCheck<'a> {
     fn init(&mut self, index: usize, record: &Record) -> Result<usize, Violation> {
         only(record, if self.version == 1 { Fields::AUX } else { Fields::AUX.and(Fields::BYTES) }, 0)?;
         if index != 0 {
-            return violation(11, "second Init record found, expected one");
+            return violation(11, "found a second Init record, expected one");
         }
         if record.aux > 3 {
             return violation(6, format!("thread level is {}, expected 0 to 3", record.aux));

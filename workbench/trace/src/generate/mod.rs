@@ -20,7 +20,7 @@ use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source};
 use serde_json::json;
 
 pub use patterns::{
-    Application, DepthParameters, Halo3dParameters, ManyToOneParameters, Neighbours, Order, PATTERNS, Queue,
+    Application, DepthParameters, Halo3dParameters, ManyToOneParameters, Neighbours, PATTERNS, PostOrder, Queue,
     RandomParameters, ReceiveSource, SweepParameters, Tanabe2013Table1Parameters, TransposeParameters,
     Xiong2018DepthsParameters,
 };
@@ -92,7 +92,7 @@ pub enum GenerateError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// The number of ranks is out of range.
-    #[error("pattern `{pattern}`: {ranks} ranks found, expected {least} to {MAX_RANKS}")]
+    #[error("pattern `{pattern}`: found {ranks} ranks, expected {least} to {MAX_RANKS}")]
     Ranks {
         /// Name of the pattern.
         pattern: &'static str,

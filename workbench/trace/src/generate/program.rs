@@ -62,13 +62,13 @@ pub(super) const fn whole_ns(compute: Picos) -> u64 {
 pub(super) fn check_time(compute: Picos, steps: u64) -> Result<(), ParameterError> {
     if !compute.0.is_multiple_of(1000) {
         return Err(ParameterError::Contradiction(
-            "compute: fraction of a nanosecond found, expected whole nanoseconds".to_owned(),
+            "compute: found a fraction of a nanosecond, expected whole nanoseconds".to_owned(),
         ));
     }
     let compute = whole_ns(compute);
     let longest = u128::from(steps) * u128::from(compute + patterns::MARGIN_NS);
     if longest > u128::from(LATEST_NS) {
-        let reason = format!("compute: {steps} steps of {compute} ns found, expected at most 2^53 ns in total");
+        let reason = format!("compute: found {steps} steps of {compute} ns, expected at most 2^53 ns in total");
         return Err(ParameterError::Contradiction(reason));
     }
     Ok(())

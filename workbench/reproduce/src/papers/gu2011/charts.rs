@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Figure 10 in four panels, messages of 1 MB, and the migratory rule.
 //!
-//! The paper draws reductions. Ours can be negative, and a rise from almost nothing is no useful percentage, so that
+//! The paper draws reductions. Ours can be negative, and a rise from almost nothing is not a useful percentage, so that
 //! times and L1 misses are drawn as what is left, and misses of the L2 as shares of the private and global ones that
 //! unmodified MPI has.
 

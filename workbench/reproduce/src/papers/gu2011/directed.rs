@@ -107,7 +107,7 @@ pub fn transfer(model: &Model, design: Transport) -> Result<Transfer, MeasureErr
     transfer_at(model, design, 0)
 }
 
-/// The same with both buffers `offset` bytes behind the begin of a line.
+/// The same with both buffers `offset` bytes behind the start of a line.
 ///
 /// # Errors
 /// When the message does not arrive.

@@ -81,7 +81,7 @@ pub struct Chip {
     pub core: &'static str,
     /// Bytes from which on messages are sent by rendezvous.
     pub eager: u64,
-    /// Distance of the buffers from the begin of a cache line; none if they are where the C library puts them.
+    /// Distance of the buffers from the start of a cache line; none if they are where the C library puts them.
     pub offsets: Option<(u64, u64)>,
     /// Parameters of the chip that differ, as the table has them.
     pub settings: String,
@@ -193,7 +193,7 @@ impl Runs {
             if values.len() != names.len() {
                 return Err(MeasureError::Run {
                     run: format!("runs.csv:{number}"),
-                    what: format!("{} fields found, expected {}; run measure.py", values.len(), names.len()),
+                    what: format!("found {} fields, expected {}; run measure.py", values.len(), names.len()),
                 });
             }
             Ok(Row(names.iter().cloned().zip(values).collect()))

@@ -17,7 +17,7 @@ use mb_core::Picos;
 use mb_core::engine::Completion;
 use mb_lhs::LhsParameters;
 
-use crate::benchmarks::{self, Run, Sources};
+use crate::benchmarks::{self, EngineRun, Sources};
 use crate::claim_test::{ClaimTest, Interpretation, cannot};
 use crate::depth;
 use crate::error::MeasureError;
@@ -196,8 +196,8 @@ fn slope(design: &EngineChoice) -> Result<f64, MeasureError> {
 }
 
 /// The answer to the search of [`search`], how long it took, and the run it ended.
-fn searched(design: &EngineChoice, depth: u64) -> Result<(Completion, Picos, Run), MeasureError> {
-    let mut run = Run::new(design.build()?);
+fn searched(design: &EngineChoice, depth: u64) -> Result<(Completion, Picos, EngineRun), MeasureError> {
+    let mut run = EngineRun::new(design.build()?);
     for number in 1..=depth {
         run.serve(Sources::InTurn.arrive(number))?;
     }

@@ -2,13 +2,13 @@
 //! Sections 3 and 4.1: what the controller does with a message, what the host reads, and the sizes,
 //! seen from words and times.
 
-use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, Machine};
+use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, SteppedHardware};
 use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::{Envelope, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
 use mb_lhs::{Attribute, Divider, LhsParameters, Registers, Store, WORD};
 
 use super::{Change, Designs, Interpretations, LINE_EACH, changed, search, searched};
-use crate::benchmarks::{Run, Sources};
+use crate::benchmarks::{EngineRun, Sources};
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
@@ -213,7 +213,7 @@ fn pattern(sources: Sources, number: u64) -> Pattern {
 
 /// How much longer each depth takes than the one before.
 fn steps(design: &EngineChoice, depth: u64) -> Result<Vec<Picos>, MeasureError> {
-    let mut run = Run::new(design.build()?);
+    let mut run = EngineRun::new(design.build()?);
     for number in 1..=depth {
         run.serve(Sources::InTurn.arrive(number))?;
     }
@@ -269,7 +269,7 @@ fn no_order(_: &Designs) -> Interpretations {
     let post = |recv, tag| Op::Post { recv: RecvId(recv), pattern: pattern(Sources::Single, tag) };
     let ops = [post(1, 1), post(2, 2), Sources::Single.arrive(1), post(3, 2), Sources::Single.arrive(2)];
     let last = |corrections| {
-        let mut machine = Machine::new(&parameters, corrections);
+        let mut machine = SteppedHardware::new(&parameters, corrections);
         for op in ops {
             machine.offer(op);
             while !machine.is_idle() {

@@ -13,7 +13,7 @@ use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Pic
 use mb_hash_buckets::HashBucketsParameters;
 
 use super::Designs;
-use crate::benchmarks::{self, Run, Sources};
+use crate::benchmarks::{self, EngineRun, Sources};
 use crate::claim_test::{ClaimTest, Interpretation, count, differs, fact, measure, shown as shown_only};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
@@ -130,7 +130,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 
 /// The first source whose receive is read by a message from source 0.
 fn buckets(designs: &Designs) -> Interpretations {
-    let mut run = Run::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
+    let mut run = EngineRun::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
     let envelope = |bits, source| Envelope { bits, initiator: Initiator(source) };
     for source in 1..=1000_u32 {
         let pattern = Pattern::exactly(envelope(0, source));
@@ -263,7 +263,7 @@ fn hash_wins_mid(designs: &Designs) -> Interpretations {
 /// different queues.
 fn serial(designs: &Designs) -> Interpretations {
     let filled = || {
-        let mut run = Run::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
+        let mut run = EngineRun::new(built(&mb_hash_buckets::ENTRY, &designs.hash)?);
         for number in 1..=100 {
             run.serve(Sources::Single.post(number))?;
             run.serve(Sources::Single.arrive(1000 + number))?;

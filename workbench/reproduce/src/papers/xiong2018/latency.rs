@@ -5,7 +5,7 @@
 use mb_core::ParameterSet;
 use mb_core::engine::Engine;
 
-use super::{Designs, Run, Served, arrive, post};
+use super::{Designs, Served, SingleOperations, arrive, post};
 use crate::claim_test::{ClaimTest, Interpretation, fact, measure, number};
 use crate::error::MeasureError;
 
@@ -58,7 +58,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     measure("xiong2018.lat.freq_tradeoff", |designs: &Designs| {
         let mut times = Vec::new();
         for settings in designs.all() {
-            let mut run = Run::with_receives(settings, 200)?;
+            let mut run = SingleOperations::with_receives(settings, 200)?;
             let offered = run.now;
             times.push((run.serve(arrive(200))?.completion.at - offered).0);
         }
@@ -69,7 +69,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 
 /// The match of the last of `length` receives.
 fn preposted(settings: &ParameterSet, length: u64) -> Result<Served, MeasureError> {
-    Run::with_receives(settings, length)?.serve(arrive(length))
+    SingleOperations::with_receives(settings, length)?.serve(arrive(length))
 }
 
 /// Cycles of steps along the lists, of that match.
@@ -79,7 +79,7 @@ fn walk(settings: &ParameterSet, length: u64) -> Result<u64, MeasureError> {
 
 fn benchmark(designs: &Designs) -> Interpretations {
     const LENGTH: u64 = 1000;
-    let mut run = Run::with_receives(&designs.two_level, LENGTH - 1)?;
+    let mut run = SingleOperations::with_receives(&designs.two_level, LENGTH - 1)?;
     let before = run.engine.queue_lengths().posted;
     run.serve(post(LENGTH))?;
     run.serve(arrive(LENGTH))?;

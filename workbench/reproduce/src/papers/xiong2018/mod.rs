@@ -122,14 +122,14 @@ struct Served {
 }
 
 /// An engine, one operation after the other.
-struct Run {
+struct SingleOperations {
     engine: Server<CamList>,
     clock: Clock,
     now: Picos,
     done: Vec<Completion>,
 }
 
-impl Run {
+impl SingleOperations {
     fn new(settings: &ParameterSet) -> Result<Self, MeasureError> {
         let engine = CamList::new(&settings.typed())
             .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;

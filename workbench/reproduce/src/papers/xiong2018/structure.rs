@@ -2,11 +2,11 @@
 //! Section III: what the queues are made of and how requests and messages pass through them, seen
 //! from cycles and outcomes.
 
-use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, Machine};
+use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, SteppedHardware};
 use mb_catalog::CatalogError;
 use mb_core::{Cycles, Op, Outcome, ParameterSet, RecvId, Source};
 
-use super::{Designs, Run, arrive, post, probe};
+use super::{Designs, SingleOperations, arrive, post, probe};
 use crate::claim_test::{ClaimTest, Interpretation, count, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
@@ -24,7 +24,9 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     shown("xiong2018.cam.depth", |designs: &Designs| count(cam_depth(&designs.two_level)? as usize), INPUT),
     shown(
         "xiong2018.cam.match_cycles",
-        |designs: &Designs| number(Run::with_receives(&designs.two_level, 100)?.serve(arrive(50))?.searching as f64),
+        |designs: &Designs| {
+            number(SingleOperations::with_receives(&designs.two_level, 100)?.serve(arrive(50))?.searching as f64)
+        },
         INPUT,
     ),
     shown("xiong2018.cam.insert_cycles", insertion, INPUT),
@@ -52,7 +54,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     shown(
         "xiong2018.ll.cycles_per_element",
         |designs: &Designs| {
-            let mut run = Run::with_messages(&designs.two_level, 2000)?;
+            let mut run = SingleOperations::with_messages(&designs.two_level, 2000)?;
             number((run.serve(probe(1500))?.cycles - run.serve(probe(500))?.cycles) as f64 / 1000.0)
         },
         INPUT,
@@ -92,7 +94,7 @@ const WILDCARDS: &str = "The paper does not treat wildcards. Traces contain them
 /// A receive and a message that do not fit wait beside each other.
 fn queues(designs: &Designs) -> Interpretations {
     use mb_core::engine::Engine;
-    let mut run = Run::new(&designs.two_level)?;
+    let mut run = SingleOperations::new(&designs.two_level)?;
     run.serve(post(1))?;
     run.serve(arrive(2))?;
     let mb_core::QueueLengths { posted, unexpected } = run.engine.queue_lengths();
@@ -101,7 +103,7 @@ fn queues(designs: &Designs) -> Interpretations {
 
 /// The deepest entry that is found as soon as the first.
 fn cam_depth(settings: &ParameterSet) -> Result<u64, MeasureError> {
-    let mut run = Run::with_messages(settings, 1000)?;
+    let mut run = SingleOperations::with_messages(settings, 1000)?;
     let first = run.serve(probe(1))?.cycles;
     for depth in 2..=1000 {
         if run.serve(probe(depth))?.cycles > first {
@@ -113,7 +115,7 @@ fn cam_depth(settings: &ParameterSet) -> Result<u64, MeasureError> {
 
 /// The deepest entry before one costs more than a step along the list.
 fn capacity(settings: &ParameterSet) -> Result<u64, MeasureError> {
-    let mut run = Run::with_messages(settings, BEYOND)?;
+    let mut run = SingleOperations::with_messages(settings, BEYOND)?;
     let step = run.serve(probe(900))?.cycles - run.serve(probe(899))?.cycles;
     let mut before = run.serve(probe(900))?.cycles;
     for depth in 901..=BEYOND {
@@ -128,8 +130,8 @@ fn capacity(settings: &ParameterSet) -> Result<u64, MeasureError> {
 
 /// What a message that nobody waits for takes longer than a probe that finds nothing.
 fn insertion(designs: &Designs) -> Interpretations {
-    let message = Run::new(&designs.two_level)?.serve(arrive(1))?.cycles;
-    let search = Run::new(&designs.two_level)?.serve(probe(1))?.cycles;
+    let message = SingleOperations::new(&designs.two_level)?.serve(arrive(1))?.cycles;
+    let search = SingleOperations::new(&designs.two_level)?.serve(probe(1))?.cycles;
     number((message - search) as f64)
 }
 
@@ -140,14 +142,14 @@ fn stall(designs: &Designs) -> Interpretations {
 }
 
 fn waited(settings: &ParameterSet) -> Result<u64, MeasureError> {
-    let mut run = Run::with_receives(settings, 400)?;
+    let mut run = SingleOperations::with_receives(settings, 400)?;
     run.serve_at_once(&[arrive(7), post(NOBODY)])?;
     Ok(run.counters().waiting_for_mover)
 }
 
 /// Every match in the CAM brings an entry from the list into it, until the list is empty.
 fn replenishment(designs: &Designs) -> Interpretations {
-    let mut run = Run::with_receives(&designs.two_level, 300)?;
+    let mut run = SingleOperations::with_receives(&designs.two_level, 300)?;
     for number in 1..=44 {
         run.serve(arrive(number))?;
     }
@@ -163,7 +165,7 @@ fn replenishment(designs: &Designs) -> Interpretations {
 
 /// How many entries are found at the same time as the first one behind the CAM.
 fn lists_side_by_side(settings: &ParameterSet) -> Result<u64, MeasureError> {
-    let mut run = Run::with_messages(settings, 1000)?;
+    let mut run = SingleOperations::with_messages(settings, 1000)?;
     let cam = cam_depth(settings)?;
     let first = run.serve(probe(cam + 1))?.cycles;
     for more in 1..500 {
@@ -181,9 +183,9 @@ fn small(designs: &Designs) -> Result<HardwareConfig, MeasureError> {
     Ok(HardwareConfig { cam: 2, lists: 2, entries_per_list: 4, ..parameters })
 }
 
-/// Steps operations far apart; what became of the last one.
+/// Steps operations far apart; the outcome of the last one.
 fn last_outcome(parameters: &HardwareConfig, corrections: Corrections, ops: &[Op]) -> Option<Outcome> {
-    let mut machine = Machine::new(parameters, corrections);
+    let mut machine = SteppedHardware::new(parameters, corrections);
     for op in ops {
         machine.offer(*op);
         settle(&mut machine);
@@ -191,7 +193,7 @@ fn last_outcome(parameters: &HardwareConfig, corrections: Corrections, ops: &[Op
     machine.done().last().map(|done| done.outcome)
 }
 
-fn settle(machine: &mut Machine) {
+fn settle(machine: &mut SteppedHardware) {
     while !machine.is_idle() {
         machine.step();
     }
@@ -219,7 +221,7 @@ pub(super) fn refilled(designs: &Designs, corrections: Corrections) -> Result<Re
 fn policies(designs: &Designs) -> Interpretations {
     let mut rows = true;
     for settings in [&designs.p2l4, &designs.p2l64] {
-        let (lists, mut run) = (lists_side_by_side(settings)?, Run::with_messages(settings, 1000)?);
+        let (lists, mut run) = (lists_side_by_side(settings)?, SingleOperations::with_messages(settings, 1000)?);
         let step = run.serve(probe(256 + lists + 1))?.cycles - run.serve(probe(256 + lists))?.cycles;
         let first = run.serve(probe(257))?.cycles;
         for depth in 257..=1000 {
@@ -238,9 +240,9 @@ fn policies(designs: &Designs) -> Interpretations {
 
 /// A machine with one list of four elements behind two slots, after `ops`, each when the one before
 /// is over.
-fn one_list(designs: &Designs, ops: &[Op]) -> Result<Machine, MeasureError> {
+fn one_list(designs: &Designs, ops: &[Op]) -> Result<SteppedHardware, MeasureError> {
     let parameters = HardwareConfig { lists: 1, entries_per_list: 4, ..small(designs)? };
-    let mut machine = Machine::new(&parameters, Corrections::ALL);
+    let mut machine = SteppedHardware::new(&parameters, Corrections::ALL);
     for op in ops {
         machine.offer(*op);
         settle(&mut machine);
@@ -284,7 +286,7 @@ fn search_steps(designs: &Designs) -> Interpretations {
 
 /// A wait for two of three receives ends in the cycle of the second match, a wait for four never.
 fn completion_unit(designs: &Designs) -> Interpretations {
-    let mut machine = Machine::new(&small(designs)?, Corrections::ALL);
+    let mut machine = SteppedHardware::new(&small(designs)?, Corrections::ALL);
     for op in [post(1), post(2), post(3), arrive(3), arrive(1), arrive(2)] {
         machine.offer(op);
     }
@@ -296,13 +298,13 @@ fn completion_unit(designs: &Designs) -> Interpretations {
 }
 
 /// What is in the queues, in the data memory, and counted.
-fn state(machine: &Machine) -> (usize, usize, usize, u64) {
+fn state(machine: &SteppedHardware) -> (usize, usize, usize, u64) {
     let mb_core::QueueLengths { posted, unexpected } = machine.queue_lengths();
     (posted, unexpected, machine.buffers_in_use(), machine.completed())
 }
 
 fn steps(designs: &Designs, ops: &[Op]) -> Result<Vec<(usize, usize, usize, u64)>, MeasureError> {
-    let mut machine = Machine::new(&small(designs)?, Corrections::ALL);
+    let mut machine = SteppedHardware::new(&small(designs)?, Corrections::ALL);
     Ok(ops
         .iter()
         .map(|op| {
@@ -327,7 +329,7 @@ fn packet(designs: &Designs) -> Interpretations {
 
 /// Two deep searches, one of each queue, take little longer than one.
 fn overlap(designs: &Designs) -> Interpretations {
-    let mut run = Run::new(&designs.two_level)?;
+    let mut run = SingleOperations::new(&designs.two_level)?;
     for number in 1..=1000 {
         run.serve(post(number))?;
     }
@@ -343,7 +345,7 @@ fn overlap(designs: &Designs) -> Interpretations {
 
 /// Whether a receive of any source takes a message.
 fn wildcards(designs: &Designs) -> Interpretations {
-    let mut run = Run::new(&designs.two_level)?;
+    let mut run = SingleOperations::new(&designs.two_level)?;
     run.serve(arrive(1))?;
     let Op::Post { recv, pattern } = post(1) else { unreachable!("a post is a post") };
     let pattern = mb_core::Pattern { initiator: None, ..pattern };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section V-A2: a queue is filled, then unloaded from the last entry on.
 
-use mb_cam_list::{Corrections, HardwareConfig, Machine};
+use mb_cam_list::{Corrections, HardwareConfig, SteppedHardware};
 use mb_catalog::CatalogError;
 use mb_core::engine::Engine;
 use mb_core::{Outcome, ParameterSet, RecvId};
 
-use super::{Designs, Run, arrive, post};
+use super::{Designs, SingleOperations, arrive, post};
 use crate::claim_test::{ClaimTest, Interpretation, fact, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
@@ -38,7 +38,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 /// Cycles of all searches. The ledger counts a walk without the search of the CAM that found
 /// nothing.
 fn unloaded(settings: &ParameterSet, length: u64) -> Interpretations {
-    let mut run = Run::with_receives(settings, length)?;
+    let mut run = SingleOperations::with_receives(settings, length)?;
     let (mut level, mut whole) = (0, 0);
     for number in (1..=length).rev() {
         let served = run.serve(arrive(number))?;
@@ -62,7 +62,7 @@ fn benchmark(designs: &Designs) -> Interpretations {
     const LENGTH: u64 = 400;
     let parameters = HardwareConfig::new(&designs.p2l4.typed())
         .map_err(|error| CatalogError::Parameter { engine: mb_cam_list::ENTRY.card.name, error })?;
-    let mut machine = Machine::new(&parameters, Corrections::ALL);
+    let mut machine = SteppedHardware::new(&parameters, Corrections::ALL);
     for number in 1..=LENGTH {
         machine.offer(post(number));
     }

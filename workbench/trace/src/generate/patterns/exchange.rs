@@ -39,7 +39,7 @@ pub(super) fn barrier(program: &mut RankBuilder) {
 
 /// Order in which receives are posted, against that in which their messages are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Order {
+pub enum PostOrder {
     /// The same.
     Arrival,
     /// The last message first.
@@ -48,7 +48,7 @@ pub enum Order {
     Random,
 }
 
-impl Order {
+impl PostOrder {
     /// Reorders `receives`, given in the order in which their messages are sent. Chance depends on `seed` and `path`.
     pub(super) fn arrange(self, seed: u64, receives: &mut [Message], path: &[u64]) {
         match self {
@@ -60,7 +60,7 @@ impl Order {
 }
 
 /// Every rank sends one message to each other rank.
-pub(super) fn all_to_all(output: &mut RankOutput<'_>, order: Order, step: u64, bytes: u64) {
+pub(super) fn all_to_all(output: &mut RankOutput<'_>, order: PostOrder, step: u64, bytes: u64) {
     let (rank, ranks) = (output.program.rank(), output.ranks);
     // Rank r sends to r + 1 first, so its first message comes from r - 1.
     let mut receives: Vec<Message> = (1..ranks).map(|k| ((rank + (ranks - k)) % ranks, TRANSPOSE_TAG, bytes)).collect();

@@ -37,7 +37,7 @@ pub(super) fn grid<const N: usize>(given: [u64; N], ranks: u32) -> Result<[u32; 
     let found = given.iter().fold(1_u64, |product, &side| product.saturating_mul(side));
     if found != u64::from(ranks) {
         let text = given.map(|side| side.to_string()).join(" x ");
-        return Err(ParameterError::Contradiction(format!("grid {text}: {found} ranks found, expected {ranks}")));
+        return Err(ParameterError::Contradiction(format!("grid {text}: found {found} ranks, expected {ranks}")));
     }
     Ok(given.map(|side| side as u32))
 }

@@ -4,7 +4,7 @@
 use mb_core::parameters::Choice;
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::exchange::{Message, Order, all_to_all, exchange};
+use super::exchange::{Message, PostOrder, all_to_all, exchange};
 use super::grid::grid;
 use crate::error::TraceError;
 use crate::generate::Pattern;
@@ -53,7 +53,7 @@ pub struct Halo3dParameters {
     pub all_to_all_bytes: u64,
     /// Order in which receives are posted, against that in which their messages are sent.
     #[parameter]
-    pub order: Order,
+    pub order: PostOrder,
 }
 
 impl Default for Halo3dParameters {
@@ -68,7 +68,7 @@ impl Default for Halo3dParameters {
             compute: Picos::from_ns(10_000),
             all_to_all_every: 0,
             all_to_all_bytes: 64,
-            order: Order::Arrival,
+            order: PostOrder::Arrival,
         }
     }
 }

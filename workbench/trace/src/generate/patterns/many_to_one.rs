@@ -6,7 +6,7 @@ use mb_core::parameters::Choice;
 use mb_core::{ParameterError, Parameters, Picos};
 
 use super::TURN_NS;
-use super::exchange::{Message, Order, receive};
+use super::exchange::{Message, PostOrder, receive};
 use crate::error::TraceError;
 use crate::generate::Pattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
@@ -41,7 +41,7 @@ pub struct ManyToOneParameters {
     pub source: ReceiveSource,
     /// Order in which receives are posted, against that in which their messages are sent.
     #[parameter]
-    pub order: Order,
+    pub order: PostOrder,
 }
 
 impl Default for ManyToOneParameters {
@@ -52,7 +52,7 @@ impl Default for ManyToOneParameters {
             compute: Picos::from_ns(10_000),
             ahead: 0,
             source: ReceiveSource::Named,
-            order: Order::Arrival,
+            order: PostOrder::Arrival,
         }
     }
 }
@@ -81,7 +81,7 @@ impl PatternProgram for ManyToOneParameters {
         let compute = whole_ns(self.compute);
         if compute < turns {
             let reason =
-                format!("compute: {compute} ns found, expected at least {turns} ns for this number of receives");
+                format!("compute: found {compute} ns, expected at least {turns} ns for this number of receives");
             return Err(ParameterError::Contradiction(reason));
         }
         check_time(self.compute, self.messages)

@@ -30,7 +30,7 @@ mod transpose;
 mod xiong2018_depths;
 
 pub use depth::{DepthParameters, Queue};
-pub use exchange::Order;
+pub use exchange::PostOrder;
 pub use halo3d::{Halo3dParameters, Neighbours};
 pub use many_to_one::{ManyToOneParameters, ReceiveSource};
 pub use random::RandomParameters;

@@ -90,7 +90,7 @@ impl PatternProgram for RandomParameters {
     fn prepare(&self, _ranks: u32) -> Result<(), ParameterError> {
         let (least, most) = (self.bytes_min, self.bytes_max);
         if least > most {
-            let reason = format!("bytes_min: {least} found, expected at most bytes_max, {most}");
+            let reason = format!("bytes_min: found {least}, expected at most bytes_max, {most}");
             return Err(ParameterError::Contradiction(reason));
         }
         check_time(self.compute, self.iterations)

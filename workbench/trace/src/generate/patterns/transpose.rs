@@ -3,7 +3,7 @@
 
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::exchange::{Order, all_to_all};
+use super::exchange::{PostOrder, all_to_all};
 use crate::error::TraceError;
 use crate::generate::Pattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
@@ -22,12 +22,12 @@ pub struct TransposeParameters {
     pub compute: Picos,
     /// Order in which receives are posted, against that in which their messages are sent.
     #[parameter]
-    pub order: Order,
+    pub order: PostOrder,
 }
 
 impl Default for TransposeParameters {
     fn default() -> Self {
-        Self { iterations: 1, bytes: 64, compute: Picos::from_ns(10_000), order: Order::Arrival }
+        Self { iterations: 1, bytes: 64, compute: Picos::from_ns(10_000), order: PostOrder::Arrival }
     }
 }
 

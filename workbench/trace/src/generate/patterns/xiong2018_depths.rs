@@ -4,7 +4,7 @@
 use mb_core::random::Random;
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::exchange::{Order, both_queues};
+use super::exchange::{PostOrder, both_queues};
 use crate::error::TraceError;
 use crate::generate::Pattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
@@ -29,7 +29,7 @@ pub struct Xiong2018DepthsParameters {
     pub compute: Picos,
     /// Order of receives against that of messages.
     #[parameter]
-    pub order: Order,
+    pub order: PostOrder,
 }
 
 impl Default for Xiong2018DepthsParameters {
@@ -40,7 +40,7 @@ impl Default for Xiong2018DepthsParameters {
             sources: 16,
             bytes: 64,
             compute: Picos::from_ns(10_000),
-            order: Order::Random,
+            order: PostOrder::Random,
         }
     }
 }

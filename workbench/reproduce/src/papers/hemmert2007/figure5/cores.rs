@@ -225,7 +225,7 @@ impl<C: Cores> System for Stepped<C> {
     /// The program itself decides at which position the headers of its next pass match, by the same
     /// formula.
     fn pass(&mut self, _position: usize) -> Result<CorePass, MeasureError> {
-        let Mark::Begin = self.mark()? else { return Err(MeasureError::NotSeen("the begin of a pass")) };
+        let Mark::Begin = self.mark()? else { return Err(MeasureError::NotSeen("the start of a pass")) };
         let before = self.counts();
         self.deliver();
         let cycle = self.end()?;
