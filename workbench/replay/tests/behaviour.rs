@@ -446,5 +446,5 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
     sender.wait(&sent);
     receiver.wait(&received);
     let error = outcome(vec![sender.finalize(), receiver.finalize()], 1.0).unwrap_err();
-    assert!(error.contains("simulated time beyond 2^62 ps found"), "{error}");
+    assert!(error.contains("found a simulated time beyond 2^62 ps"), "{error}");
 }

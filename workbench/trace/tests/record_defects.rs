@@ -93,8 +93,8 @@ fn begin_and_end() {
     assert_eq!(record(empty(Kind::Finalize)), at(5, "1 records found after Finalize, expected 0 (T-11)"));
     let mut ranks = ping();
     ranks[0].pop();
-    assert_eq!(check(ranks), at(5, "last record is Send, expected Finalize (T-11)"));
-    assert_eq!(check(vec![Vec::new()]), "rank-00000.mbt: rank 0: found no record, expected Finalize (T-11)");
+    assert_eq!(check(ranks), at(5, "last record: found Send, expected Finalize (T-11)"));
+    assert_eq!(check(vec![Vec::new()]), "rank-00000.mbt: rank 0: last record: found none, expected Finalize (T-11)");
     let mut ranks = ping();
     ranks[0][0].aux = 4;
     assert_eq!(check(ranks), at(0, "thread level is 4, expected 0 to 3 (T-6)"));

@@ -132,9 +132,9 @@ impl<'a> RankCheck<'a> {
         }
         let last = self.records.last().and_then(Record::kind);
         if finalized && last != Some(Kind::Finalize) {
-            let found = last.map_or("nothing".to_owned(), |kind| format!("{kind:?}"));
+            let found = last.map_or("none".to_owned(), |kind| format!("{kind:?}"));
             let place = self.records.len().checked_sub(1);
-            return Err((place, (11, format!("last record is {found}, expected Finalize"))));
+            return Err((place, (11, format!("last record: found {found}, expected Finalize"))));
         }
         Ok(())
     }
