@@ -524,7 +524,7 @@ fn ten_million_random_operations_agree_with_the_naive_matcher() {
 /// and the middle.
 #[test]
 fn order_holds_in_every_drain_order_at_depth() {
-    let count = if cfg!(miri) { 80 } else { 3000 };
+    let count = if cfg!(miri) { 40 } else { 3000 };
     for &structure in Structure::ALL {
         for step in [1, count - 1, 7] {
             let mut matcher = Matcher::new(structure, Options::default());
