@@ -118,16 +118,20 @@ python3 "$here/measure.py" "$build" "$results" "${RUNS:-20}" || failed=1
 if [ -n "${MPICC:-}" ]; then
   # What fails on the unmodified library too (README.md).
   known=(--without null --without truncation --without isendrecv --without partitioned --without long --without synchronous)
+  export MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm
   # A fault of MPICH's, not of either library: told, and no reason to fail.
   "$MPICC" -std=gnu11 -O2 -Wall -Wextra -Werror -o "$results/bin/any_source" "$here/tests/any_source.c" || exit 2
   for library in plain mbmatch; do
-    MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm with $library "$(dirname "$MPICC")/mpirun" -n 2 "$results/bin/any_source" \
+    with $library "$(dirname "$MPICC")/mpirun" -n 2 "$results/bin/any_source" \
       >"$results/any_source-$library.txt" 2>&1 </dev/null
     echo "a receive from any source, $library: $(grep -m 1 -e '^round' -e '^passed' "$results/any_source-$library.txt")"
   done
+  # Ranks that wait poll. With this setting of MPICH they sleep between polls, so that ranks beside other work, or more
+  # of them than processors, do not wait for each other's turn on a processor. The program above then passes.
+  export MPIR_CVAR_ENABLE_HEAVY_YIELD=1
   for ranks in 2 3 4; do
     log=$results/conform-$ranks
-    MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=shm with mbmatch "$matchbench" mpi conform --force "${known[@]}" --mpicc "$MPICC" \
+    with mbmatch "$matchbench" mpi conform --force "${known[@]}" --mpicc "$MPICC" \
       --programs "$CONFORM_PROGRAMS" --ranks $ranks --seed "$SEED" --budget "$BUDGET" -o "$log" >"$log.txt" 2>&1 </dev/null
     [ $? != 2 ] || refuse "conform did not run: see $log.txt"
     if grep -q '"kind": "\(order\|defect\)"' "$log/mpi-conform.json"; then
