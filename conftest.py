@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests import forked, unchanged
+from tests.rust_programs import Part
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -86,10 +88,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 @cache
 def _key(*, engines: bool) -> str:
-    """Return the key of a test of Python that runs engines or does not."""
-    return unchanged.key(
-        lambda name: (engines or not name.startswith("engines/")) and not unchanged.RUST_TESTS.search(name)
-    )
+    """Return the key of a test of Python that runs engines or does not.
+
+    Sources of engines are left to the record of each test, if it can be known which ones it uses.
+    """
+    says = unchanged.catalog() if engines else None
+
+    def depends_on(name: str) -> bool:
+        if unchanged.RUST_TESTS.search(name):
+            return False
+        if not engines:
+            return not name.startswith("engines/")
+        return says is None or not unchanged.ENGINE_SOURCES.search(name)
+
+    return unchanged.key(depends_on, text=says or "")
 
 
 @cache
@@ -103,14 +115,42 @@ def _key_of_program(program: Path, crate: str) -> str:
     )
 
 
+@cache
+def _key_of_noted(crate: str, files: tuple[str, ...]) -> str | None:
+    """Return the key of Rust tests that note which engines they use; None if it cannot be known.
+
+    The program itself changes with any engine.
+
+    Parameters
+    ----------
+    crate
+        Its folder.
+    files
+        Sources that may use engines without a note.
+    """
+    if (says := unchanged.catalog()) is None:
+        return None
+    named = unchanged.engines_named(files)
+
+    def depends_on(name: str) -> bool:
+        if name.startswith((f"{crate}/", *unchanged.READ_BY_RUST)):
+            return True
+        if source := unchanged.ENGINE_SOURCES.search(name):
+            return source[1] in named
+        return not unchanged.RUST_TESTS.search(name) and not name.startswith(unchanged.NOT_OF_RUST)
+
+    return unchanged.key(depends_on, text=says)
+
+
 def key_of(item: pytest.Item) -> str:
     """Return the key of a test (`tests/unchanged.py`)."""
     parameters = (
         item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     )
-    program, folder = parameters.get("program"), parameters.get("folder")
-    if isinstance(program, Path) and isinstance(folder, Path):
-        return _key_of_program(program, str(folder.relative_to(unchanged.ROOT)))
+    if isinstance(part := parameters.get("part"), Part):
+        crate = str(part.folder.relative_to(unchanged.ROOT))
+        noted = None if part.sources is None else _key_of_noted(crate, tuple(part.sources))
+        return noted or _key_of_program(part.program, crate)
     if isinstance(page := parameters.get("page"), Path):
         return _key(engines=unchanged.ENGINE_COMMANDS.search(page.read_text(encoding="utf-8")) is not None)
     return _key(engines=item.nodeid.startswith(WITH_ENGINES) or not item.nodeid.startswith(WITHOUT_ENGINES))
@@ -125,7 +165,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run = []
     for item in items:
         name, key = item.nodeid, key_of(item)
-        if name not in results or results[name]["key"] != key or unchanged.RUN_ALL in os.environ:
+        if unchanged.RUN_ALL in os.environ or not unchanged.passed(results.get(name), key):
             item.user_properties.append(("key", key))
             run.append(item)
     by_name = {item.nodeid: item for item in run}
@@ -138,6 +178,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 LEFT_OUT = pytest.StashKey[int]()
 BEGAN = pytest.StashKey[float]()
 PROCESSOR = "processor seconds"
+ENGINES = "engines"
+
+
+class EnginesUsed:
+    """Which engines the tests of the present group have used in this process.
+
+    Tests of a group share what fixtures and caches hold: a later test depends on what an earlier one used.
+    """
+
+    def __init__(self) -> None:
+        """Name the folder in which a build for tests notes engines."""
+        self.folder = tempfile.TemporaryDirectory(prefix="matchbench-engines-")
+        self.group = ""
+        self.digests: dict[str, str] = {}
+        os.environ[unchanged.ENGINES_USED] = self.folder.name
+
+    def begin(self, name: str) -> None:
+        """Forget the engines of another group."""
+        self.read()
+        if group(name) != self.group:
+            self.group, self.digests = group(name), {}
+
+    def read(self) -> dict[str, str]:
+        """Return the digests of the engines of the group so far."""
+        for note in Path(self.folder.name).iterdir():
+            note.rmdir()
+            self.digests[note.name] = unchanged.engine_digest(note.name)
+        return dict(self.digests)
+
+
+ENGINES_USED = pytest.StashKey[EnginesUsed]()
 
 
 def processor_seconds() -> float:
@@ -148,16 +219,20 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note the processor time before the fixtures of a test."""
+    """Note the processor time before the fixtures of a test, and forget the engines of another group."""
     item.stash[BEGAN] = processor_seconds()
+    if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
+        used.begin(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the processor time of a test to its last report."""
+    """Add the processor time of a test, and the engines that it used, to its last report."""
     report = yield
     if report.when == "teardown":
         report.user_properties.append((PROCESSOR, processor_seconds() - item.stash[BEGAN]))
+        if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
+            report.user_properties.append((ENGINES, used.read()))
     return report
 
 
@@ -183,11 +258,13 @@ class Recorder:
         passed = report.when == "call" and report.passed
         if report.failed:
             self.failed.add(name)
-        known = self.results.get(name, unchanged.Result(key=None, seconds=0.0))
+        known = self.results.get(name, unchanged.Result(key=None, seconds=0.0, engines={}))
         key = dict(report.user_properties).get("key") if passed else known["key"]
+        engines = dict(report.user_properties).get(ENGINES, known["engines"])
         self.results[name] = unchanged.Result(
             key=None if name in self.failed else str(key) if key else None,
             seconds=round(self.seconds[name], 2),
+            engines=dict(engines) if isinstance(engines, dict) else {},
         )
 
     @pytest.hookimpl(optionalhook=True)
@@ -225,6 +302,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     record = os.environ.get(unchanged.RECORD)
+    if record is not None:
+        config.stash[ENGINES_USED] = EnginesUsed()
     if record is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(record)), "recorder of passed tests")
 

@@ -25,7 +25,7 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    own = ("__init__.py", "forked.py", "seconds.json", "unchanged.py")
+    own = ("__init__.py", "forked.py", "rust_programs.py", "seconds.json", "unchanged.py")
     for name in ("conftest.py", *(f"tests/{each}" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
@@ -48,10 +48,18 @@ def test_a_file_is_one_group_and_files_are_spread(tmp_path: Path) -> None:
 def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / ".gitignore").write_text("/record.json\n__pycache__/\n.pytest_cache/\n")
-    engine = tmp_path / "engines" / "linear.rs"
-    engine.parent.mkdir()
-    engine.write_text("fn linear() {}\n")
+    engine, other = (tmp_path / "engines" / name / "src" / "lib.rs" for name in ("linear", "lhs"))
+    for source in (engine, other):
+        source.parent.mkdir(parents=True)
+        source.write_text("fn engine() {}\n")
     right = "def test_right():\n    assert True\n"
+    # As the module of a build for tests notes them; in the second test, what is left from the first.
+    runs = (
+        "import os, pathlib\n"
+        "def test_first():\n"
+        "    pathlib.Path(os.environ['MATCHBENCH_ENGINES_USED'], 'linear').mkdir()\n"
+        "def test_second():\n    assert True\n"
+    )
     wrong = "def test_wrong():\n    assert sum(range(10_000_000)) == 0\n"
     (tmp_path / "tests" / "test_launchers.py").write_text(right)  # one of those without engines
     (tmp_path / "tests" / "test_cli.py").write_text(right + wrong)
@@ -66,7 +74,8 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        variables.pop("MATCHBENCH_ALL", None)
+        for name in ("MATCHBENCH_ALL", "MATCHBENCH_PARAMETERS"):
+            variables.pop(name, None)
         done = subprocess.run(
             words,
             cwd=tmp_path,
@@ -87,13 +96,25 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     status, printed = results("--numprocesses", "2")
     assert (status, "1 failed in" in printed) == (1, True), printed
     assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
-    # A change to an engine concerns every file but those without engines.
-    engine.write_text("fn linear() {} // changed\n")
+    # A change to an engine concerns every file but those without engines, if nobody notes which engines run.
+    engine.write_text("fn engine() {} // changed\n")
     status, printed = results()
     assert (status, "1 failed, 1 passed" in printed, "\n1 tests left out" in printed) == (1, True, True), (
         printed
     )
+    # Otherwise it concerns the tests that ran it, and those after them in their file.
     (tmp_path / "tests" / "test_cli.py").write_text(right)
+    (tmp_path / "tests" / "test_compare.py").write_text(runs)
+    notes = {"MATCHBENCH_PARAMETERS": shutil.which("true") or "true"}
+    status, printed = results("--numprocesses", "2", **notes)
+    assert (status, "4 passed" in printed) == (0, True), printed
+    other.write_text("fn engine() {} // changed\n")
+    status, printed = results("--numprocesses", "2", **notes)
+    assert (status, "\n4 tests left out" in printed) == (0, True), printed
+    engine.write_text("fn engine() {} // changed again\n")
+    status, printed = results("--numprocesses", "2", **notes)
+    assert (status, "2 passed" in printed, "\n2 tests left out" in printed) == (0, True, True), printed
+    (tmp_path / "tests" / "test_compare.py").unlink()
     status, printed = results(MATCHBENCH_ALL="1")
     assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
     status, printed = results()

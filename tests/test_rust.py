@@ -7,7 +7,6 @@ MATCHBENCH_RUST_FOLDER to the top-level folder whose programs run, and MATCHBENC
 are called with.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -17,6 +16,9 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+from tests import rust_programs
+from tests.rust_programs import Part
+
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(os.environ.get("MATCHBENCH_RUST_TESTS", ROOT / "target" / "tests.json"))
 FOLDER = os.environ.get("MATCHBENCH_RUST_FOLDER")
@@ -24,22 +26,11 @@ ARGUMENTS = os.environ.get("MATCHBENCH_RUST_ARGUMENTS", "").split()
 
 
 def programs() -> list[ParameterSet]:
-    """Read the list that cargo wrote: one parameter for each test program, with the folder of its crate."""
+    """Read the list that cargo wrote: one parameter for each test program, or for each part of one."""
     if not LIST.exists():
         reason = f"{LIST} is missing; run `make test`, or `cargo test` for the Rust tests alone"
-        return [pytest.param(None, None, marks=pytest.mark.skip(reason=reason))]
-    found = []
-    for line in LIST.read_text(encoding="utf-8").splitlines():
-        message = json.loads(line)
-        if (
-            message.get("reason") == "compiler-artifact"
-            and message["profile"]["test"]
-            and message["executable"]
-        ):
-            folder = Path(message["manifest_path"]).parent
-            name = f"{folder.relative_to(ROOT)}:{message['target']['name']}"
-            if FOLDER is None or folder.relative_to(ROOT).parts[0] == FOLDER:
-                found.append(pytest.param(Path(message["executable"]), folder, id=name))
+        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+    found = [pytest.param(part, id=name) for name, part in rust_programs.programs(LIST, FOLDER)]
     if not found:
         # Without parameters pytest would skip the test, and no Rust test would run unnoticed.
         msg = f"{LIST}: found no test program, expected those of {FOLDER or 'the workspace'}; run `make test`"
@@ -55,12 +46,12 @@ def libraries() -> str:
     return asked.stdout.strip()
 
 
-@pytest.mark.parametrize(("program", "folder"), programs())
-def test_rust(program: Path, folder: Path) -> None:
+@pytest.mark.parametrize("part", programs())
+def test_rust(part: Part) -> None:
     done = subprocess.run(
-        [program, "--quiet", *ARGUMENTS],
-        cwd=folder,
-        env={**os.environ, "CARGO_MANIFEST_DIR": str(folder), "LD_LIBRARY_PATH": libraries()},
+        [part.program, "--quiet", *part.arguments, *ARGUMENTS],
+        cwd=part.folder,
+        env={**os.environ, "CARGO_MANIFEST_DIR": str(part.folder), "LD_LIBRARY_PATH": libraries()},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -5,6 +5,10 @@
 is the same: a digest of the files that its result can depend on, of the compilers and MPIs, and of the
 variables of the environment that change tests. With MATCHBENCH_ALL every test runs. The recorded times order
 the tests, the longest group first; without them, those of `tests/seconds.json` do.
+
+A test that runs engines depends on the sources of those that it used: a build for tests notes them in the
+folder that MATCHBENCH_ENGINES_USED names (`workbench/catalog/src/used.rs`). What the catalog says about
+engines without running them is part of the key.
 """
 
 import hashlib
@@ -14,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -23,6 +28,10 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = "MATCHBENCH_PASSED"
 _USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
+ENGINES_USED = "MATCHBENCH_ENGINES_USED"
+PARAMETERS = "MATCHBENCH_PARAMETERS"
+# Variables that do not change the result of a test.
+_OF_A_RUN = {RECORD, RUN_ALL, ENGINES_USED}
 # Tests call these; their version is part of a key.
 TOOLS = (
     "cc",
@@ -48,11 +57,21 @@ ENGINE_COMMANDS = re.compile(
 )
 
 
+# Sources of an engine, by its name.
+ENGINE_SOURCES = re.compile(r"^engines/(\w+)/src/.*\.rs$")
+# Folders of which no Rust program is made, and which none reads.
+NOT_OF_RUST = ("benches/", "docs/", "integrations/", "python/", "recorder/", "tests/", "traces/")
+
+
 class Result(TypedDict):
-    """What is recorded of a test: the key with which it passed, if it did, and its seconds."""
+    """What is recorded of a test: the key with which it passed, if it did, its seconds, and what it used.
+
+    Each engine that it used has the digest of its sources.
+    """
 
     key: str | None
     seconds: float
+    engines: dict[str, str]
 
 
 def load(path: Path) -> dict[str, Result]:
@@ -60,7 +79,11 @@ def load(path: Path) -> dict[str, Result]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {
-            name: Result(key=result["key"], seconds=float(result["seconds"]))
+            name: Result(
+                key=result["key"],
+                seconds=float(result["seconds"]),
+                engines=dict(result["engines"]),
+            )
             for name, result in found.items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -89,12 +112,12 @@ def _surroundings() -> bytes:
         status = Path(path).stat() if path else None
         digest.update(repr((tool, path, status and (status.st_size, status.st_mtime_ns))).encode())
     for name, value in sorted(os.environ.items()):
-        if name.startswith(("MATCHBENCH_", "PROPTEST_", "FAKE_MPI")) and name not in {RECORD, RUN_ALL}:
+        if name.startswith(("MATCHBENCH_", "PROPTEST_", "FAKE_MPI")) and name not in _OF_A_RUN:
             digest.update(f"{name}={value}\0".encode())
     return digest.digest()
 
 
-def key(depends_on: Callable[[str], bool], files: Iterable[Path] = ()) -> str:
+def key(depends_on: Callable[[str], bool], files: Iterable[Path] = (), text: str = "") -> str:
     """Return the key of a test.
 
     Parameters
@@ -103,14 +126,76 @@ def key(depends_on: Callable[[str], bool], files: Iterable[Path] = ()) -> str:
         Whether the result can depend on a file of the repository, given its path from the root.
     files
         Further files, such as a compiled program.
+    text
+        Whatever else it depends on.
     """
-    digest = hashlib.blake2b(_surroundings())
+    digest = hashlib.blake2b(_surroundings() + text.encode())
     for name, content in _digests().items():
         if depends_on(name):
             digest.update(name.encode() + b"\0" + content)
     for file in files:
         digest.update(hashlib.blake2b(file.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def engines_named(sources: Iterable[str]) -> frozenset[str]:
+    """Return the engines whose crates Rust sources name: their code may run without a note.
+
+    Parameters
+    ----------
+    sources
+        Paths from the root.
+    """
+    words = {
+        word
+        for name in sources
+        for word in re.findall(r"\bmb_\w+", (ROOT / name).read_text(encoding="utf-8"))
+    }
+    found = set()
+    for name in _digests():
+        if match := re.fullmatch(r"engines/(\w+)/Cargo\.toml", name):
+            package = tomllib.loads((ROOT / name).read_text(encoding="utf-8"))["package"]["name"]
+            found |= {match[1]} if package.replace("-", "_") in words else set()
+    return frozenset(found)
+
+
+def rust_sources(folder: str) -> list[str]:
+    """Return the Rust sources below a folder; both are paths from the root."""
+    return [name for name in _digests() if name.startswith(f"{folder}/") and name.endswith(".rs")]
+
+
+@cache
+def catalog() -> str | None:
+    """Return what the catalog says about its engines without running them.
+
+    None if it is not a build for tests that runs, or if it says nothing since it has a defect.
+    """
+    program = os.environ.get(PARAMETERS)
+    if program is None or not Path(program).exists():
+        return None
+    tables = subprocess.run([program], capture_output=True, text=True, check=False)
+    words = [sys.executable, "-c", "import matchbench; print(matchbench.engines())"]
+    cards = subprocess.run(words, capture_output=True, text=True, check=False)
+    return None if tables.returncode or cards.returncode else tables.stdout + cards.stdout
+
+
+@cache
+def engine_digest(engine: str) -> str:
+    """Return a digest of the sources of an engine; of those of all if there is none of that name."""
+    of_all = {source[1] for name in _digests() if (source := ENGINE_SOURCES.search(name))}
+    digest = hashlib.blake2b(digest_size=16)
+    for name, content in _digests().items():
+        source = ENGINE_SOURCES.search(name)
+        if source and (source[1] == engine or engine not in of_all):
+            digest.update(name.encode() + b"\0" + content)
+    return digest.hexdigest()
+
+
+def passed(result: Result | None, key: str) -> bool:
+    """Return whether a test has passed with this key, and with the engines that it used as they are now."""
+    if result is None or result["key"] != key:
+        return False
+    return all(engine_digest(name) == digest for name, digest in result["engines"].items())
 
 
 def usual_seconds() -> dict[str, float]:
