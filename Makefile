@@ -8,6 +8,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # Whatever environment the caller is in, this repository has its own.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+# Most of the time to collect the tests is that of rewriting their assertions, which is kept as bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_QUIET := 1
 # Cargo.lock's counterpart: a fresh environment gets the versions that were tested.
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt

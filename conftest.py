@@ -5,14 +5,15 @@ import json
 import os
 import resource
 import signal
-import tempfile
 from collections.abc import Generator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import forked, unchanged
+from tests.engines_used import EnginesUsed
 from tests.rust_programs import Part
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -181,33 +182,6 @@ PROCESSOR = "processor seconds"
 ENGINES = "engines"
 
 
-class EnginesUsed:
-    """Which engines the tests of the present group have used in this process.
-
-    Tests of a group share what fixtures and caches hold: a later test depends on what an earlier one used.
-    """
-
-    def __init__(self) -> None:
-        """Name the folder in which a build for tests notes engines."""
-        self.folder = tempfile.TemporaryDirectory(prefix="matchbench-engines-")
-        self.group = ""
-        self.digests: dict[str, str] = {}
-        os.environ[unchanged.ENGINES_USED] = self.folder.name
-
-    def begin(self, name: str) -> None:
-        """Forget the engines of another group."""
-        self.read()
-        if group(name) != self.group:
-            self.group, self.digests = group(name), {}
-
-    def read(self) -> dict[str, str]:
-        """Return the digests of the engines of the group so far."""
-        for note in Path(self.folder.name).iterdir():
-            note.rmdir()
-            self.digests[note.name] = unchanged.engine_digest(note.name)
-        return dict(self.digests)
-
-
 ENGINES_USED = pytest.StashKey[EnginesUsed]()
 
 
@@ -219,10 +193,20 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note the processor time before the fixtures of a test, and forget the engines of another group."""
+    """Note the processor time before the fixtures of a test, and forget the engines of the one before."""
     item.stash[BEGAN] = processor_seconds()
     if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
-        used.begin(item.nodeid)
+        used.begin()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Keep which engines a fixture uses."""
+    used = request.config.stash.get(ENGINES_USED, None)
+    with nullcontext() if used is None else used.making(fixturedef.argname):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -232,7 +216,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.when == "teardown":
         report.user_properties.append((PROCESSOR, processor_seconds() - item.stash[BEGAN]))
         if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
-            report.user_properties.append((ENGINES, used.read()))
+            fixtures = item.fixturenames if isinstance(item, pytest.Function) else []
+            digests = {name: unchanged.engine_digest(name) for name in used.of_test(fixtures)}
+            report.user_properties.append((ENGINES, digests))
     return report
 
 

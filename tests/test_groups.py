@@ -25,7 +25,7 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    own = ("__init__.py", "forked.py", "rust_programs.py", "seconds.json", "unchanged.py")
+    own = ("__init__.py", "engines_used.py", "forked.py", "rust_programs.py", "seconds.json", "unchanged.py")
     for name in ("conftest.py", *(f"tests/{each}" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
@@ -53,12 +53,20 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
         source.parent.mkdir(parents=True)
         source.write_text("fn engine() {}\n")
     right = "def test_right():\n    assert True\n"
-    # As the module of a build for tests notes them; in the second test, what is left from the first.
+    # As the module of a build for tests notes them: in a call, in a fixture, and in what is remembered.
     runs = (
-        "import os, pathlib\n"
-        "def test_first():\n"
+        "import os, pathlib, pytest\n"
+        "from tests.engines_used import remembered\n"
+        "def note():\n"
         "    pathlib.Path(os.environ['MATCHBENCH_ENGINES_USED'], 'linear').mkdir()\n"
-        "def test_second():\n    assert True\n"
+        "def test_call():\n    note()\n"
+        "@pytest.fixture(scope='module')\ndef fixture():\n    note()\n"
+        "def test_fixture_is_made(fixture):\n    assert True\n"
+        "def test_fixture_is_there(fixture):\n    assert True\n"
+        "@remembered\ndef value(number):\n    note()\n"
+        "def test_value_is_computed():\n    value('1')\n"
+        "def test_value_is_there():\n    value('1')\n"
+        "def test_without():\n    assert True\n"
     )
     wrong = "def test_wrong():\n    assert sum(range(10_000_000)) == 0\n"
     (tmp_path / "tests" / "test_launchers.py").write_text(right)  # one of those without engines
@@ -102,18 +110,18 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     assert (status, "1 failed, 1 passed" in printed, "\n1 tests left out" in printed) == (1, True, True), (
         printed
     )
-    # Otherwise it concerns the tests that ran it, and those after them in their file.
+    # Otherwise it concerns the tests that used it.
     (tmp_path / "tests" / "test_cli.py").write_text(right)
     (tmp_path / "tests" / "test_compare.py").write_text(runs)
     notes = {"MATCHBENCH_PARAMETERS": shutil.which("true") or "true"}
     status, printed = results("--numprocesses", "2", **notes)
-    assert (status, "4 passed" in printed) == (0, True), printed
+    assert (status, "8 passed" in printed) == (0, True), printed
     other.write_text("fn engine() {} // changed\n")
     status, printed = results("--numprocesses", "2", **notes)
-    assert (status, "\n4 tests left out" in printed) == (0, True), printed
+    assert (status, "\n8 tests left out" in printed) == (0, True), printed
     engine.write_text("fn engine() {} // changed again\n")
     status, printed = results("--numprocesses", "2", **notes)
-    assert (status, "2 passed" in printed, "\n2 tests left out" in printed) == (0, True, True), printed
+    assert (status, "5 passed" in printed, "\n3 tests left out" in printed) == (0, True, True), printed
     (tmp_path / "tests" / "test_compare.py").unlink()
     status, printed = results(MATCHBENCH_ALL="1")
     assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
@@ -175,3 +183,13 @@ def test_the_usual_times_are_those_of_files_that_exist() -> None:
     assert usual
     for name in usual:
         assert (ROOT / name.partition("::")[0].partition(" ")[0]).exists(), name
+
+
+def test_what_tests_share_is_known_to_the_record() -> None:
+    cached = re.compile(r"^@(?:functools\.)?(?:lru_)?cache\b", re.MULTILINE)
+    tests = [
+        path for folder in ("tests", "recorder", "examples") for path in (ROOT / folder).rglob("test_*.py")
+    ]
+    found = {path.name for path in tests if cached.search(path.read_text(encoding="utf-8"))}
+    # What these keep is no result of an engine.
+    assert found == {"test_guest_mpi.py", "test_rust.py"}, "use `remembered` of tests/engines_used.py"

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from matchbench.cli.reproduce_report import show
 from matchbench.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce import TABLES, Reproduction, reproduce
 from tests.conftest import Command
+from tests.engines_used import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = importlib.import_module("matchbench.reproduce")  # its name in the package is the function
@@ -44,7 +44,7 @@ FIGURES = {
 }
 
 
-@cache
+@remembered
 def reproduced(key: str) -> Reproduction:
     """Reproduce a paper once for all tests, with what only figures show if that takes seconds."""
     return reproduce(key, jobs=2 if key in FIGURES else None)

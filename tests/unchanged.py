@@ -24,14 +24,15 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
+from tests import engines_used
+
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "MATCHBENCH_PASSED"
 _USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
-ENGINES_USED = "MATCHBENCH_ENGINES_USED"
 PARAMETERS = "MATCHBENCH_PARAMETERS"
 # Variables that do not change the result of a test.
-_OF_A_RUN = {RECORD, RUN_ALL, ENGINES_USED}
+_OF_A_RUN = {RECORD, RUN_ALL, engines_used.VARIABLE}
 # Tests call these; their version is part of a key.
 TOOLS = (
     "cc",
