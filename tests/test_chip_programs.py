@@ -228,7 +228,8 @@ def test_a_run_writes_a_trace_that_every_command_reads(
         assert set(mine["peer"]) == {(rank + 1) % RANKS}
     assert records.filter(pl.col("kind") == "Collective").height == RANKS
     # Everything that was sent is received.
-    found = mb.compare(mb.Trace.open(trace), ["linear", "moped"])
+    # With few engines: when one of them changes, the library of the chip is built for this test alone.
+    found = mb.compare(mb.Trace.open(trace), ["ideal", "moped"])
     columns = ["finished", "sent_user", "never_received", "diverged"]
     assert set(found.results.select(columns).rows()) == {(True, 25 * RANKS, 0, 0)}
 
