@@ -7,7 +7,6 @@
 
 mod image;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::Endianness;
@@ -135,7 +134,8 @@ pub struct Program {
     segments: Vec<Segment>,
     /// Index of the code segment.
     code: usize,
-    symbols: BTreeMap<String, Symbol>,
+    /// In order of names; of a name, a global symbol is first.
+    symbols: Vec<(String, Symbol)>,
     headers: Option<(u64, u64, u64)>,
 }
 
@@ -237,10 +237,11 @@ impl Program {
     /// The symbol of this name; a global one if there are several.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.symbols.get(name).copied()
+        let first = self.symbols.partition_point(|(other, _)| other.as_str() < name);
+        self.symbols.get(first).filter(|(found, _)| found == name).map(|(_, symbol)| *symbol)
     }
 
-    /// All symbols, in order of their names.
+    /// All symbols, in order of their names. Several have one name if files have functions of their own with it.
     pub fn symbols(&self) -> impl Iterator<Item = (&str, Symbol)> {
         self.symbols.iter().map(|(name, symbol)| (name.as_str(), *symbol))
     }
@@ -304,15 +305,15 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
     }
 }
 
-/// The symbols of functions, data objects and labels.
+/// The symbols of functions, data objects and labels, in order of names; of a name, a global symbol is first.
 fn symbols<F: FileHeader<Endian = Endianness>>(
     header: &F,
     endian: Endianness,
     file: &[u8],
-) -> Result<BTreeMap<String, Symbol>, LoadError> {
+) -> Result<Vec<(String, Symbol)>, LoadError> {
     let sections = header.sections(endian, file)?;
     let table = sections.symbols(endian, file, elf::SHT_SYMTAB)?;
-    let mut symbols = BTreeMap::new();
+    let mut symbols = Vec::new();
     for symbol in table.iter() {
         let kind = symbol.st_type();
         if symbol.is_undefined(endian) || !matches!(kind, elf::STT_FUNC | elf::STT_OBJECT | elf::STT_NOTYPE) {
@@ -324,11 +325,8 @@ fn symbols<F: FileHeader<Endian = Endianness>>(
         }
         let name = String::from_utf8_lossy(name).into_owned();
         let found = Symbol { address: symbol.st_value(endian).into(), bytes: symbol.st_size(endian).into() };
-        if symbol.st_bind() == elf::STB_LOCAL {
-            symbols.entry(name).or_insert(found);
-        } else {
-            symbols.insert(name, found);
-        }
+        symbols.push((name, symbol.st_bind() == elf::STB_LOCAL, found));
     }
-    Ok(symbols)
+    symbols.sort_by(|(name, is_local, _), (other, other_is_local, _)| (name, is_local).cmp(&(other, other_is_local)));
+    Ok(symbols.into_iter().map(|(name, _, symbol)| (name, symbol)).collect())
 }

@@ -44,6 +44,17 @@ fn every_guest_program_loads_with_its_symbols() {
 }
 
 #[test]
+fn functions_that_share_a_name_are_all_symbols() {
+    // Two files of this program have a function of their own with this name.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest/elf/netproc.rv64.elf");
+    let program = Program::load(&std::fs::read(file).expect("a file")).expect("a program");
+    let places: Vec<_> = program.symbols().filter(|(name, _)| *name == "sort_out").map(|(_, symbol)| symbol).collect();
+    assert_eq!(places.len(), 2);
+    assert_ne!(places[0].address, places[1].address);
+    assert_eq!(program.symbol("sort_out"), Some(places[0]));
+}
+
+#[test]
 fn segments_are_at_the_addresses_of_the_file() {
     for machine in [Isa::Ppc32, Isa::Rv64] {
         let program = Program::load(&elf::file(machine, &[1, 2, 3, 4])).expect("a program");
