@@ -9,6 +9,8 @@ use crate::descriptor::Descriptor;
 pub struct Counters {
     /// Descriptors that were granted.
     pub reserved: u64,
+    /// Sends and receives that software completed; probes are not counted.
+    pub posted: u64,
     /// Reservations that were refused.
     pub refused: u64,
     /// Descriptors sent to another MOPED for matching.

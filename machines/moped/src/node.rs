@@ -164,6 +164,7 @@ impl Node {
         let Some(entry) = self.table.get_mut(index) else { return true };
         entry.descriptor.complete(go);
         let is_take = go.kind == Kind::Take;
+        self.counters.posted += u64::from(!matches!(go.kind, Kind::Probe | Kind::MatchedProbe));
         entry.state = if is_take { State::Matched } else { State::Pending };
         let descriptor = entry.descriptor;
         if !is_take && self.programs.is_stopped(descriptor.owner.program) {

@@ -3,7 +3,8 @@
 //!
 //! Processes that wait for messages execute instructions, so that a deadlock is not an idle machine. There is progress
 //! while a hart computes (`STRETCH` instructions without a wait), calls the host or waits for its timer, while a
-//! device takes or completes descriptors, and while the shared segment of a program changes.
+//! device takes or completes descriptors of messages, and while the shared segment of a program changes.
+//! A process that probes without end takes descriptors too; one that finds nothing is no progress.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -104,7 +105,7 @@ fn sample<F: Files>(machine: &mut Machine<F>) -> Sample {
     let harts = machine.harts();
     let descriptors = (0..harts)
         .map(|node| machine.device(node))
-        .map(|counters| counters.reserved + counters.matched + counters.completed + counters.revoked + counters.faults)
+        .map(|counters| counters.posted + counters.matched + counters.completed + counters.revoked + counters.faults)
         .sum();
     Sample {
         calls: machine.host.calls,

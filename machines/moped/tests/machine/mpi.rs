@@ -134,3 +134,23 @@ fn a_program_that_deadlocks_is_named_with_its_calls() {
         assert_eq!(calls, [(0, Some("MPI_Recv")), (1, Some("MPI_Recv"))], "{transport}");
     }
 }
+
+/// One process waits in a probe, the other asks again and again.
+const PROBES: &str = "#include <mpi.h>\n\
+    int main(int argc, char **argv)\n\
+    { int rank, flag = 0; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+    if (rank == 0) MPI_Probe(1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+    while (!flag) MPI_Iprobe(0, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE); return 0; }\n";
+
+#[test]
+fn probes_that_find_nothing_are_a_deadlock() {
+    let Some(file) = compile("probes", &[&written("probes", PROBES)]) else { return };
+    for transport in TRANSPORTS {
+        let parameters = MachineParameters { patience: 2_000_000, limit: 30_000_000, ..large(2, 64) };
+        let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &[transport])]);
+        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
+        assert_eq!(calls, [(0, Some("MPI_Probe")), (1, Some("MPI_Iprobe"))], "{transport}");
+        assert!(waiting.iter().all(|place| place.symbol.is_some()), "{transport}: {waiting:?}");
+    }
+}
