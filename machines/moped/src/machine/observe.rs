@@ -161,8 +161,18 @@ impl<F: Files> Machine<F> {
                 }
                 let place = number("core ", 10)
                     .and_then(|hart| places.next_if(|place| place.hart as u64 == hart && place.pc == pc));
-                let addresses = place.into_iter().flat_map(|place| place.stack.iter().copied());
-                if let Some((call, caller)) = symbols.innermost_call(pc, addresses) {
+                let addresses = || place.into_iter().flat_map(|place| place.stack.iter().copied());
+                // The library says which call it is. A call that jumped on has left no return address, and the stack may
+                // have that of an earlier one.
+                let said = line.split(": ").nth(2).filter(|word| word.starts_with("MPI_") && !word.contains(' '));
+                let found = symbols.innermost_call(pc, addresses());
+                let found = match said {
+                    Some(call) if found.as_ref().is_none_or(|(name, _)| *name != call) => {
+                        Some((call, symbols.place_before_library(addresses())))
+                    }
+                    _ => found,
+                };
+                if let Some((call, caller)) = found {
                     text.push_str(", called from ");
                     text.push_str(call);
                     if let Some(caller) = caller {

@@ -111,12 +111,20 @@ impl Symbols {
         let found = self.find(pc).filter(|(name, _)| call(name));
         let (name, _) =
             found.or_else(|| addresses.find_map(|address| self.returns_to(address).filter(|(name, _)| call(name))))?;
-        let caller = addresses.find(|address| {
-            // Fortran's bindings and the recorder are between the call and the program.
-            let is_library = |name: &str| LIBRARY.iter().any(|prefix| name.starts_with(prefix));
-            self.returns_to(*address).is_some_and(|(name, _)| !is_library(name))
-        });
+        let caller = addresses.find(|address| self.returns_to_program(*address));
         Some((name.strip_prefix('P').unwrap_or(name), caller.and_then(|address| self.name(address))))
+    }
+
+    /// Where the program made a call of MPI whose own return address is not on the stack: the library left it by a jump.
+    pub(super) fn place_before_library(&self, mut addresses: impl Iterator<Item = u64>) -> Option<String> {
+        let caller = addresses.find(|address| *address < self.library.start && self.returns_to_program(*address));
+        caller.and_then(|address| self.name(address))
+    }
+
+    /// Whether an address is a return address of neither the library, Fortran's bindings nor the recorder.
+    fn returns_to_program(&self, address: u64) -> bool {
+        let is_library = |name: &str| LIBRARY.iter().any(|prefix| name.starts_with(prefix));
+        self.returns_to(address).is_some_and(|(name, _)| !is_library(name))
     }
 }
 

@@ -154,3 +154,20 @@ fn probes_that_find_nothing_are_a_deadlock() {
         assert!(waiting.iter().all(|place| place.symbol.is_some()), "{transport}: {waiting:?}");
     }
 }
+
+/// A call that the library lacks, behind one that leaves its return address on the stack.
+const LACKING: &str = "#include <mpi.h>\n\
+    __attribute__((noinline)) static void ask(int *n, MPI_Request *r)\n\
+    { MPI_Sendrecv(n, 1, MPI_INT, 0, 0, n + 1, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);\n\
+    MPI_Ibcast(n, 1, MPI_INT, 0, MPI_COMM_WORLD, r); *r = 0; }\n\
+    int main(int argc, char **argv) { int n[2] = {0, 0}; MPI_Request r; MPI_Init(&argc, &argv); ask(n, &r); return 0; }\n";
+
+#[test]
+fn a_call_that_the_library_lacks_is_named_with_its_place() {
+    let Some(file) = compile("lacking", &[&written("lacking", LACKING)]) else { return };
+    let (end, machine) = run(&large(1, 64), &[program(&file, 1, &["p"], &[TRANSPORTS[0]])]);
+    assert_eq!(end, End::Exited(1));
+    let said = machine.messages();
+    assert!(said.contains("core 0: MPI_Ibcast: not supported by this library"), "{said}");
+    assert!(said.contains(", called from MPI_Ibcast in ask+0x"), "{said}");
+}
