@@ -177,6 +177,72 @@ def test_the_examples_find_their_answers(name: str, transport: str, built: Path)
     assert tally.group(1, 2) == tally.group(3, 4)
 
 
+# Buffers of several types and ranks, a section, constants in their place.
+BUFFERS = """
+program buffers
+  USE
+  implicit none
+  INCLUDE
+  double precision :: a(4, 4), sum
+  complex(kind=8) :: z
+  character(len=5) :: text
+  logical :: flag
+  integer :: rank, ierror, i, requests(2), statuses(MPI_STATUS_SIZE, 2)
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  a = reshape([(dble(i), i = 1, 16)], [4, 4])
+  sum = 1
+  call MPI_Allreduce(MPI_IN_PLACE, sum, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, ierror)
+  call MPI_Allreduce(rank == 1, flag, 1, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierror)
+  z = (0d0, 2d0)
+  if (rank == 1) z = 0
+  call MPI_Bcast(z, 1, MPI_DOUBLE_COMPLEX, 0, MPI_COMM_WORLD, ierror)
+  text = 'other'
+  if (rank == 0) text = 'words'
+  call MPI_Bcast(text, 5, MPI_CHARACTER, 0, MPI_COMM_WORLD, ierror)
+  call MPI_Irecv(a(1, 1), 2, MPI_DOUBLE_PRECISION, 1 - rank, 0, MPI_COMM_WORLD, requests(1), ierror)
+  call MPI_Isend(z, 1, MPI_DOUBLE_COMPLEX, 1 - rank, 0, MPI_COMM_WORLD, requests(2), ierror)
+  call MPI_Waitall(2, requests, statuses, ierror)
+  call MPI_Gather(a(2, 1:4:3), 2, MPI_DOUBLE_PRECISION, &
+      a(1, 3), 2, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, ierror)
+  if (sum == 2 .and. flag .and. z == (0d0, 2d0) .and. text == 'words' .and. all(a(1:2, 1) == [0, 2])) then
+    if (rank == 0 .and. all(a(:, 3) == [2, 14, 2, 14])) print '(a)', 'as expected'
+  end if
+  call MPI_Finalize(ierror)
+end program buffers
+"""
+HANDLES = """
+program handles
+  use mpi_f08
+  implicit none
+  type(MPI_Comm) :: copy
+  type(MPI_Request) :: request
+  call MPI_Init()
+  call MPI_Comm_dup(MPI_COMM_WORLD, copy)
+  request = MPI_REQUEST_NULL
+  if (copy /= MPI_COMM_WORLD .and. .not. copy == MPI_COMM_WORLD .and. request == MPI_REQUEST_NULL &
+      .and. MPI_INTEGER /= MPI_REAL) print '(a)', 'as expected'
+  call MPI_Finalize()
+end program handles
+"""
+FORTRAN = {
+    "module mpi": (BUFFERS.replace("USE", "use mpi").replace("INCLUDE", ""), 2),
+    "mpif.h": (BUFFERS.replace("USE", "").replace("INCLUDE", "include 'mpif.h'"), 2),
+    "handles of mpi_f08": (HANDLES, 1),
+}
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+@pytest.mark.parametrize("name", FORTRAN)
+def test_programs_of_fortran_need_no_options(name: str, built: Path, tmp_path: Path) -> None:
+    text, ranks = FORTRAN[name]
+    source, binary = tmp_path / "program.f90", tmp_path / "program"
+    source.write_text(text)
+    # Warnings of types that differ come with mpif.h.
+    run(GUEST / "mpifort-host", "-w", source, "-o", binary, variables={"MB_MPI_BUILD": str(built)})
+    assert launch(ranks, binary) == "as expected\n"
+
+
 def conform(output: Path, ranks: int, *options: str) -> int:
     words = ["mpi", "conform", "--mpicc", str(GUEST / "mpicc-host"), "-o", str(output), "--ranks", str(ranks)]
     return main([*words, *options, "--", str(GUEST / "mpirun-host")])

@@ -5,9 +5,32 @@
 
 _Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(int), "MPI_STATUS_SIZE");
 
-struct mb_fortran_constants mb_fortran_;
+// The alignment that gfortran gives a common block.
+_Alignas(16) struct mb_fortran_constants mb_fortran_;
 int mb_f08_bottom, mb_f08_in_place;
 MPI_Status mb_f08_status_ignore, mb_f08_statuses_ignore[1];
+
+// Handles of mpi_f08 are equal if their integers are.
+#define COMPARE(handle)                                                                                                \
+    int mb_f08_##handle##_same(const int *a, const int *b);                                                            \
+    int mb_f08_##handle##_same(const int *a, const int *b)                                                             \
+    {                                                                                                                  \
+        return *a == *b;                                                                                               \
+    }                                                                                                                  \
+    int mb_f08_##handle##_other(const int *a, const int *b);                                                           \
+    int mb_f08_##handle##_other(const int *a, const int *b)                                                            \
+    {                                                                                                                  \
+        return *a != *b;                                                                                               \
+    }
+
+COMPARE(comm)
+COMPARE(group)
+COMPARE(datatype)
+COMPARE(request)
+COMPARE(op)
+COMPARE(errhandler)
+COMPARE(message)
+COMPARE(info)
 
 // Copies a C string, with blanks behind it.
 static void give_text(char *to, size_t to_length, const char *text)

@@ -36,6 +36,7 @@ module mpi_f08
   end type MPI_Status
 
   include 'mpi_f08_constants.inc'
+  include 'mpi_f08_handles.inc'
 
   ! Variables whose addresses stand for constants.
   integer(c_int), bind(C, name='mb_f08_bottom') :: MPI_BOTTOM
