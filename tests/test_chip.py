@@ -146,6 +146,24 @@ def test_a_file_that_is_no_program_is_an_error(tmp_path: Path, capfd: pytest.Cap
         assert f"other: found another kind of file; {expected}" in capfd.readouterr().err
 
 
+def test_a_program_that_is_not_static_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file, other = bytearray(ELF.read_bytes()), tmp_path / "other"
+    headers = int.from_bytes(file[32:40], "little")
+    for place, value, found in (
+        (headers, [3, 0, 0, 0], "a dynamically linked program"),
+        (16, [3], "a shared library or a program at any address"),
+        (16, [1], "an ELF file that is no program"),
+        (39, [1], "an ELF file that ends in its headers"),
+    ):
+        changed = bytearray(file)
+        changed[place : place + len(value)] = bytes(value)
+        other.write_bytes(changed)
+        assert main(["chip", "run", str(other), *SMALL, "--ranks", "1"]) == 2
+        expected = "expected a static ELF file for RV64, linked with the library of guest/mpi"
+        said = capfd.readouterr().err
+        assert f"other: found {found}; {expected}; link it with -static -no-pie" in said, said
+
+
 def test_the_protocol_of_each_design_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     def printed(*words: str) -> str:
         assert main(["chip", "protocol", *words]) == 0

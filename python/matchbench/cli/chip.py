@@ -3,6 +3,7 @@
 
 import json
 import re
+import struct
 import sys
 import time
 from pathlib import Path
@@ -27,6 +28,8 @@ _SIGNALS = range(129, 160)  # 128 and the number of the signal that ended a proc
 _UNKNOWN_CALL = re.compile(r"^kernel: .*: unknown system call (\d+), pc ", re.MULTILINE)
 # setitimer: without it a program, such as that of `mpi conform`, has no time limit of its own.
 _TIMERS = {"103"}
+# e_type and p_type: System V ABI, ELF header and program header.
+_ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
 
 
 @click.group(
@@ -361,7 +364,29 @@ def _program(path: Path) -> bytes:
     if file[:6] != b"\x7fELF\x02\x01" or file[18:20] != b"\xf3\x00":
         msg = f"{path}: found another kind of file; expected {expected}; compile it with guest/mpi/mpicc-chip"
         raise MatchbenchError(msg)
+    found = _not_static(file)
+    if found is not None:
+        msg = f"{path}: found {found}; expected {expected}; link it with -static -no-pie"
+        raise MatchbenchError(msg)
     return file
+
+
+def _not_static(file: bytes) -> str | None:
+    """Return what an ELF file for RV64 is if it is no static executable at fixed addresses."""
+    try:
+        kind, start, size, count = (
+            *struct.unpack_from("<H", file, 16),
+            *struct.unpack_from("<Q", file, 32),
+            *struct.unpack_from("<HH", file, 54),
+        )
+        segments = {struct.unpack_from("<I", file, start + at * size)[0] for at in range(count)}
+    except struct.error:
+        return "an ELF file that ends in its headers"
+    if _ELF_INTERPRETER in segments:
+        return "a dynamically linked program"
+    if kind == _ELF_SHARED:
+        return "a shared library or a program at any address"
+    return None if kind == _ELF_EXECUTABLE else "an ELF file that is no program"
 
 
 def _show_counts(found: ChipRun, seconds: float) -> None:
