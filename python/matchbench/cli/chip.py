@@ -133,8 +133,8 @@ def protocol(design: str, migratory: bool) -> None:
     default="ooo",
     show_default=True,
     type=click.Choice(["ooo", "inorder", "scalar"]),
-    help="Core model with time: out of order with the widths of a Pentium 4, in order and two wide, or one instruction "
-    "at a time, which takes the least time to simulate.",
+    help="Core model with time: out of order with the widths of a Pentium 4, in order and two wide, or one "
+    "instruction at a time, which takes the least time to simulate.",
 )
 @click.option(
     "--migratory/--no-migratory",

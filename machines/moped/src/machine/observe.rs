@@ -162,8 +162,8 @@ impl<F: Files> Machine<F> {
                 let place = number("core ", 10)
                     .and_then(|hart| places.next_if(|place| place.hart as u64 == hart && place.pc == pc));
                 let addresses = || place.into_iter().flat_map(|place| place.stack.iter().copied());
-                // The library says which call it is. A call that jumped on has left no return address, and the stack may
-                // have that of an earlier one.
+                // The library says which call it is. A call that left by a jump has no return address, and the stack
+                // may have that of an earlier one.
                 let said = line.split(": ").nth(2).filter(|word| word.starts_with("MPI_") && !word.contains(' '));
                 let found = symbols.innermost_call(pc, addresses());
                 let found = match said {

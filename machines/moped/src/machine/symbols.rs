@@ -115,7 +115,8 @@ impl Symbols {
         Some((name.strip_prefix('P').unwrap_or(name), caller.and_then(|address| self.name(address))))
     }
 
-    /// Where the program made a call of MPI whose own return address is not on the stack: the library left it by a jump.
+    /// Where the program made a call of MPI whose own return address is not on the stack, because the library left it
+    /// by a jump.
     pub(super) fn place_before_library(&self, mut addresses: impl Iterator<Item = u64>) -> Option<String> {
         let caller = addresses.find(|address| *address < self.library.start && self.returns_to_program(*address));
         caller.and_then(|address| self.name(address))
