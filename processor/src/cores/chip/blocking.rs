@@ -256,7 +256,8 @@ impl Shared {
                 run.at = ready;
             }
             let registers = decoded.sources.iter().fold(decoded.destination, |all, source| all | source);
-            if decoded.kind <= Kind::Store
+            if run.at < now + slack
+                && decoded.kind <= Kind::Store
                 && (registers < FLOATS || has_floats)
                 && self.execute_at_once(context, decoded, &mut run, environment)
             {
@@ -273,9 +274,7 @@ impl Shared {
             self.begin_alone(context, &decoded, now, environment);
             break false;
         };
-        if let Some(buffer) = buffer {
-            context.fetch.put_buffer(Some(buffer));
-        }
+        context.fetch.put_buffer(buffer);
         if flows {
             context.fetch.pc = run.pc;
         }
