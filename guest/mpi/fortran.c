@@ -12,13 +12,13 @@ MPI_Status mb_f08_status_ignore, mb_f08_statuses_ignore[1];
 
 // Handles of mpi_f08 are equal if their integers are.
 #define COMPARE(handle)                                                                                                \
-    int mb_f08_##handle##_same(const int *a, const int *b);                                                            \
-    int mb_f08_##handle##_same(const int *a, const int *b)                                                             \
+    int mb_f08_##handle##_same_(const int *a, const int *b);                                                           \
+    int mb_f08_##handle##_same_(const int *a, const int *b)                                                            \
     {                                                                                                                  \
         return *a == *b;                                                                                               \
     }                                                                                                                  \
-    int mb_f08_##handle##_other(const int *a, const int *b);                                                           \
-    int mb_f08_##handle##_other(const int *a, const int *b)                                                            \
+    int mb_f08_##handle##_other_(const int *a, const int *b);                                                          \
+    int mb_f08_##handle##_other_(const int *a, const int *b)                                                           \
     {                                                                                                                  \
         return *a != *b;                                                                                               \
     }
