@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests import unchanged
+import pytest
+
+from tests import engines_used, unchanged
 from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
@@ -193,3 +195,12 @@ def test_what_tests_share_is_known_to_the_record() -> None:
     found = {path.name for path in tests if cached.search(path.read_text(encoding="utf-8"))}
     # What these keep is no result of an engine.
     assert found == {"test_guest_mpi.py", "test_rust.py"}, "use `remembered` of tests/engines_used.py"
+
+
+@pytest.mark.skipif(unchanged.PARAMETERS not in os.environ, reason="only a build for tests notes engines")
+def test_a_build_for_tests_notes_the_engines_that_are_used(tmp_path: Path) -> None:
+    source = "import matchbench as mb; mb.engines(); mb.compare(mb.Trace.open('{}'), ['ideal', 'linear:bgp'])"
+    [trace, *_] = sorted((ROOT / "traces").glob("tasks-*.tar.xz"))
+    words = [sys.executable, "-c", source.format(trace)]
+    subprocess.run(words, env={**os.environ, engines_used.VARIABLE: str(tmp_path)}, check=True)
+    assert sorted(note.name for note in tmp_path.iterdir()) == ["ideal", "linear"]
