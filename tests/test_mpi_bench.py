@@ -152,7 +152,7 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
         (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher; name one after --"),
         (
             ["--mpicc", "FAKE", "--hostfile", "nowhere"],
-            "nowhere: found no such file, expected a list of hosts",
+            "nowhere: found no such file, expected a list of hosts; check the path",
         ),
         (
             ["--mpicc", "FAKE", "--hostfile", "hosts", "--", "true"],

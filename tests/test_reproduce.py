@@ -284,7 +284,7 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
         ),
         (
             ["hemmert2007", "--verdict", "good"],
-            "Invalid value for '--verdict': `good` found; "
+            "Invalid value for '--verdict': found `good`; "
             "expected one of: holds, near, differs, not testable (see `matchbench reproduce --help`)",
         ),
         (
