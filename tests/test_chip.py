@@ -124,7 +124,7 @@ def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
         (["--env", "NAME"], "--env: found 'NAME', expected NAME=VALUE"),
         (["--set", "directory"], "--set: found 'directory', expected NAME=VALUE"),
         (["--set", "directory=much"], "setting `directory`: found `much`, expected a number"),
-        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: l1.mshrs, l2.hit, "),
+        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: core.slack, l1.mshrs, "),
         (["--set", "moped.lines=99"], "lines"),
     ],
 )

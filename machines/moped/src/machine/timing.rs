@@ -270,10 +270,15 @@ impl TimingParameters {
         ];
         let mut rows: Vec<_> =
             numbers.into_iter().map(|(name, value, source)| (name, value.to_string(), source)).collect();
-        rows.push(("core.order", format!("{:?}", core.order), "table 1 names the Pentium 4"));
-        if let IssueOrder::Blocking { slack } = core.order {
-            rows.push(("core.slack", slack.to_string(), "for the speed of the simulation"));
-        }
+        let order = match core.order {
+            IssueOrder::OutOfOrder => "OutOfOrder",
+            IssueOrder::InOrder => "InOrder",
+            IssueOrder::Blocking { slack } => {
+                rows.push(("core.slack", slack.to_string(), "for the speed of the simulation"));
+                "Blocking"
+            }
+        };
+        rows.push(("core.order", order.to_owned(), "table 1 names the Pentium 4"));
         rows.push(("design", format!("{:?}", memory.design), "section 4.5"));
         rows
     }
