@@ -27,7 +27,7 @@ def show(found: Conformance, plan: Plan, mpi: Mpi) -> None:
         tables.line(line)
     tables.line()
     rows = [
-        ("programs", f"{counts['programs']} of {plan.programs} performed, {plan.ranks} ranks, seed {plan.seed}"),
+        ("programs", f"{counts['programs']} of {plan.programs} run, {plan.ranks} ranks, seed {plan.seed}"),
         ("steps", f"{counts['steps']}"),
         ("results checked", f"{counts['outcomes']}"),
         (
