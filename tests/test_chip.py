@@ -124,7 +124,16 @@ def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
         (["--env", "NAME"], "--env: found 'NAME', expected NAME=VALUE"),
         (["--set", "directory"], "--set: found 'directory', expected NAME=VALUE"),
         (["--set", "directory=much"], "setting `directory`: found `much`, expected a number"),
-        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: core.slack, l1.mshrs, "),
+        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: l1.mshrs, l2.hit, "),
+        (["--set", "core.slack=3"], "setting `core.slack`: unknown; expected one of: l1.mshrs, l2.hit, "),
+        (
+            ["--core", "scalar", "--set", "l3.hit=3"],
+            "`l3.hit`: unknown; expected one of: core.slack, l1.mshrs, ",
+        ),
+        (
+            ["--mode", "timing", "--core", "scalar", "--set", "core.slack=0"],
+            "slack is 0 cycles; expected 1 to 1024",
+        ),
         (["--set", "moped.lines=99"], "lines"),
     ],
 )

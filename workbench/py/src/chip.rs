@@ -94,7 +94,8 @@ fn apply(settings: &[(String, String)], timing: &mut TimingParameters) -> PyResu
         let number = value.parse();
         let number = number.map_err(|_| bad_input(format!("setting `{name}`: found `{value}`, expected a number")))?;
         if !timing.set(name, number) {
-            let known = SETTABLE.join(", ");
+            let known: Vec<_> = SETTABLE.into_iter().filter(|name| timing.clone().set(name, number)).collect();
+            let known = known.join(", ");
             return Err(bad_input(format!(
                 "setting `{name}`: unknown; expected one of: {known}, or a parameter of the device behind `moped.`"
             )));
