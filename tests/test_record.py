@@ -259,6 +259,26 @@ def test_every_command_counts_what_is_not_recorded(
     assert list(remark_lines(remarks)) == of_trace
 
 
+@pytest.mark.parametrize("mpi", LAUNCHERS)
+def test_a_trace_of_a_program_with_refused_calls_is_readable(
+    recorder: Path, matchbench: Command, tmp_path: Path, mpi: str
+) -> None:
+    assert recorder.is_file()
+    source = ROOT / "recorder" / "tests" / "programs" / "lives.c"
+    if shutil.which(f"mpicc.{mpi}") is None:
+        pytest.skip(f"{mpi}: `mpicc.{mpi}` is not installed")
+    subprocess.run([f"mpicc.{mpi}", "-w", "-o", "lives", str(source), "-lpthread"], cwd=tmp_path, check=True)
+    done = matchbench("record", "-o", "t", "--", *LAUNCHERS[mpi], "-n", "2", "./lives", "refused", **AS_ROOT)
+    assert done.returncode not in (0, 2), done.stderr
+    assert "2 of 2 ranks" in done.stderr
+    for about in (matchbench("trace", "check", "t"), matchbench("trace", "stats", "t")):
+        assert about.returncode == 0, about.stderr
+        assert "t: refused by MPI, and not replayed: 3 sends, 2 receives\n" in about.stdout
+    trace = mb.Trace.open(tmp_path / "t")
+    assert trace.stats().total["sent"] == 100
+    assert mb.compare(trace, ["ideal"]).results["sent_user"].to_list() == [100]
+
+
 def test_a_recording_says_how_far_its_ranks_shared_processors(
     fake: Callable[..., subprocess.CompletedProcess[str]], matchbench: Command, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ SHARED = 0.05
 
 _MOST = 8  # ranks named one by one
 _ON_UNKNOWN = " on a communicator that is not recorded"
+_REFUSED = " that MPI refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +157,15 @@ def left_out_lines(trace: _native.Trace) -> Iterator[str]:
     """
     messages: list[str] = []
     lost: list[str] = []
+    refused: list[str] = []
     others: list[str] = []
     for omission, name, calls, processes in trace.left_out():
         kind = name.removesuffix(_ON_UNKNOWN)
         if processes:
             noun = "process" if processes == 1 else "processes"
             yield f"not recorded: {processes} {noun} started by {name}"
+        elif name.endswith(_REFUSED):
+            refused.append(f"{calls} {name.removesuffix(_REFUSED)}{'' if calls == 1 else 's'}")
         elif omission == "not_replayed":
             others.append(f"{calls} {name}")
         elif name == "communicator that is not recorded":
@@ -177,5 +181,7 @@ def left_out_lines(trace: _native.Trace) -> Iterator[str]:
         yield f"not recorded: {', '.join(messages)} on communicators with members outside of the trace"
     if lost:
         yield f"not recorded: {', '.join(lost)}"
+    if refused:
+        yield f"refused by MPI, and not replayed: {', '.join(refused)}"
     if others:
         yield f"recorded by name and time only, and not replayed: {', '.join(others)}"

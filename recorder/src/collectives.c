@@ -99,8 +99,13 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
     return many_sent ? sends : many_received ? receives : 0;
 }
 
-/* Writes the record of a collective with its per-peer sizes; false if the communicator is unknown.
- */
+/* Whether MPI can accept this root. */
+static bool is_root_allowed(const struct mbr_comm *comm, int32_t root) {
+    return (uint32_t)root < comm->peers || (comm->inter && (root == TRACE_ROOT || root == TRACE_PROC_NULL));
+}
+
+/* Fills the record of a collective, with its per-peer sizes; false if the communicator is unknown, or MPI refuses the
+ * arguments, which `frame->refused` tells apart. */
 static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                               struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);
@@ -110,6 +115,9 @@ static bool collective_record(struct mbr_thread *thread, struct frame *frame, co
     record->origin = comm->origin;
     record->tag = role->operation;
     record->peer = role->root ? mbr_peer(a[role->root]) : TRACE_NO_ROOT;
+    frame->refused = role->root && !is_root_allowed(comm, record->peer);
+    if (frame->refused)
+        return false;
     *count_p = collective_sizes(thread, comm, a, role, record, words_p);
     record->flags |= *count_p ? VECTOR : 0;
     return true;
@@ -119,20 +127,26 @@ void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word 
     frame->begin = mbr_stamp_begin(thread);
     struct mbr_record record;
     uint64_t *words, count;
+    frame->refused = false;
     if (!(role->flags & BLOCKING))
         return;
     if (!collective_record(thread, frame, a, role, &record, &words, &count)) {
-        lost_before(thread, frame, OTHER_LOST_COLLECTIVE);
+        lost_before(thread, frame, frame->refused ? OTHER_REFUSED_COLLECTIVE : OTHER_LOST_COLLECTIVE);
         return;
     }
     frame->open = mbr_put_words(thread, record, words, count);
+    frame->count = count;
     frame->recorded = true;
 }
 
 void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded || frame->lost) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
-        close_spans(frame, &end);
+        /* One with Extra records behind it stays as it is: these belong to a collective. */
+        if (frame->recorded && !frame->count && mbr_is_refusal(error))
+            replace_refused(thread, frame->begin, frame->open.place, OTHER_REFUSED_COLLECTIVE, end.spans);
+        else
+            close_spans(frame, &end);
     }
     if (role->flags & BLOCKING || error)
         return;

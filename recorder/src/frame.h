@@ -67,6 +67,7 @@ struct frame {
     uint64_t message; /* key of a matched receive */
     bool recorded;
     bool lost; /* `open` is the Other of a call that is not recorded in detail */
+    bool refused; /* of MPI_Sendrecv and collectives: MPI does not accept the arguments */
 };
 
 MBR_INLINE struct mbr_record record_of(struct mbr_thread *thread, struct mbr_stamp at, uint8_t kind, uint8_t flags) {
@@ -100,6 +101,20 @@ MBR_INLINE void lost_after(struct mbr_thread *thread, struct frame *frame) {
  * but Misses since, else begins one: a loop that polls with several calls in turn would otherwise
  * fill the disk. */
 void append_miss(struct mbr_thread *thread, struct mbr_record miss);
+
+/* Whether MPI can accept a send, receive or probe with these arguments. It refuses others, and ends the program if its
+ * error handler says so: the trace must be readable then. Collectives have a test of their own. */
+MBR_INLINE bool is_allowed(const struct mbr_comm *comm, int64_t count, int32_t peer, int32_t tag, uint8_t kind) {
+    return ((uint32_t)peer < comm->peers || peer == TRACE_PROC_NULL || (kind != SEND && peer == TRACE_ANY_SOURCE)) &&
+           (tag >= 0 || (kind != SEND && tag == TRACE_ANY_TAG)) && count >= 0;
+}
+
+MBR_INLINE enum other refused(uint8_t kind) {
+    return kind == SEND ? OTHER_REFUSED_SEND : kind == RECV ? OTHER_REFUSED_RECEIVE : OTHER_REFUSED_PROBE;
+}
+
+/* Makes the record that a blocking call opened, or one half of it, the Other of a call that MPI refused. */
+void replace_refused(struct mbr_thread *thread, struct mbr_stamp begin, uint64_t *place, enum other what, uint64_t spans);
 
 static inline int64_t count_argument(mbr_word word, bool wide) { return wide ? (int64_t)word : (int)word; }
 

@@ -96,15 +96,19 @@ MBR_INLINE uint64_t mbr_type_bytes(struct mbr_thread *thread, mbr_word type, int
     return mbr_type_bytes_far(thread, type, count);
 }
 
+/* The number of the trace for a rank or a constant of MPI, and for a tag; TRACE_INVALID for other negative numbers. */
 static inline int32_t mbr_peer(mbr_word word) {
     int peer = (int)word;
     if (peer >= 0)
         return peer;
-    return peer == mbr_library.any_source ? -1 : peer == mbr_library.proc_null ? -3 : peer == mbr_library.root ? -4 : peer;
+    return peer == mbr_library.any_source  ? TRACE_ANY_SOURCE
+           : peer == mbr_library.proc_null ? TRACE_PROC_NULL
+           : peer == mbr_library.root      ? TRACE_ROOT
+                                           : TRACE_INVALID;
 }
 static inline int32_t mbr_tag(mbr_word word) {
     int tag = (int)word;
-    return tag == mbr_library.any_tag ? -2 : tag;
+    return tag >= 0 ? tag : tag == mbr_library.any_tag ? TRACE_ANY_TAG : TRACE_INVALID;
 }
 
 struct mbr_status {
@@ -147,5 +151,14 @@ MBR_INLINE struct mbr_status mbr_status_read(const void *status, enum mbr_layout
 
 /* The class of an error code. */
 int mbr_error_class(int code);
+
+/* Whether MPI returned this error because of an argument, and so did nothing: MPI_ERR_BUFFER, MPI_ERR_COUNT,
+ * MPI_ERR_TYPE, MPI_ERR_TAG, MPI_ERR_COMM and MPI_ERR_RANK are 1 to 6 in each binary interface. */
+static inline bool mbr_is_refusal(int error) {
+    if (__builtin_expect(!error, 1))
+        return false;
+    int class = mbr_error_class(error);
+    return class >= 1 && class <= 6;
+}
 
 #endif

@@ -20,6 +20,30 @@ struct mbr_open append_lost(struct mbr_thread *thread, struct mbr_stamp begin, e
     return mbr_append(thread, record);
 }
 
+void replace_refused(struct mbr_thread *thread, struct mbr_stamp begin, uint64_t *place, enum other what, uint64_t spans) {
+    struct mbr_record record = record_of(thread, begin, OTHER, 0);
+    record.aux = what;
+    record.spans = spans;
+    mbr_replace(thread, place, record);
+}
+
+/* MPI refused a send that is counted already: later ones to this destination count without it. Where another thread
+ * counted one in between, both stay. */
+static bool send_uncount(const struct mbr_comm *comm, int32_t peer, uint64_t earlier) {
+    mbr_lock_take(&mbr_lock);
+    bool is_last = peer < 0 || comm->sent[peer] == earlier + 1;
+    if (is_last && peer >= 0)
+        comm->sent[peer]--;
+    mbr_lock_drop(&mbr_lock);
+    return is_last;
+}
+
+void message_refused(struct mbr_thread *thread, struct mbr_stamp begin, uint64_t *place, uint8_t kind, uint64_t spans) {
+    if (kind == SEND && !send_uncount(&thread->comm, (int32_t)place[1], place[7]))
+        return;
+    replace_refused(thread, begin, place, refused(kind), spans);
+}
+
 struct mbr_open message_lost(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, const struct role *role,
                              uint8_t kind, uint64_t spans) {
     if (role->persistent || mbr_peer(a[3]) == TRACE_PROC_NULL)
@@ -124,7 +148,7 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
 
 /* Reserves `count` records and fills the first two with the halves of the call, the second with the
  * spans of all. What was asked for is left in `frame`. Returns the slot of the first, 0 if the
- * communicator is not known. */
+ * communicator is not known or MPI refuses the arguments; `frame->refused` tells which. */
 static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                              uint64_t spans, uint64_t count) {
     struct mbr_record send, recv = record_of(thread, frame->begin, RECV, SENDRECV);
@@ -136,6 +160,11 @@ static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, con
     recv.tag = mbr_tag(a[role->recv[3]]);
     recv.bytes = mbr_type_bytes(thread, a[role->recv[1]], count_argument(a[role->recv[0]], role->wide));
     recv.spans = spans;
+    const int64_t counts[] = {count_argument(a[1], role->wide), count_argument(a[role->recv[0]], role->wide)};
+    frame->refused = !is_allowed(&thread->comm, counts[0], send.peer, send.tag, SEND) ||
+                     !is_allowed(&thread->comm, counts[1], recv.peer, recv.tag, RECV);
+    if (frame->refused)
+        return 0;
     mbr_lock_take(&mbr_lock);
     send.request = frame->request = mbr_request_take(2);
     send.aux = send_count(&thread->comm, send.peer);
@@ -148,9 +177,13 @@ static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, con
     return slot;
 }
 
-/* Counts both halves on a communicator that is not recorded; the second one has the spans. */
+/* Counts both halves of a call that is not recorded; the second one has the spans. */
 static struct mbr_open sendrecv_lost(struct mbr_thread *thread, const struct frame *frame, const mbr_word *a, const struct role *role,
                                      uint64_t spans) {
+    if (frame->refused) {
+        append_lost(thread, frame->begin, OTHER_REFUSED_SEND, 0);
+        return append_lost(thread, frame->begin, OTHER_REFUSED_RECEIVE, spans);
+    }
     if (mbr_peer(a[3]) != TRACE_PROC_NULL)
         append_lost(thread, frame->begin, OTHER_LOST_SEND, 0);
     if (mbr_peer(a[role->recv[2]]) == TRACE_PROC_NULL)
@@ -160,6 +193,7 @@ static struct mbr_open sendrecv_lost(struct mbr_thread *thread, const struct fra
 
 void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
+    frame->refused = false;
     if (!(role->flags & BLOCKING))
         return;
     uint64_t slot = sendrecv_put(thread, frame, a, role, 0, 3);
@@ -170,11 +204,24 @@ void sendrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a
     }
     frame->open = mbr_put_at(thread, slot + 2, record_of(thread, frame->begin, WAIT, BLOCKING));
     frame->status = own_status(thread, &a[role->status], 1);
+    frame->count = slot;
     frame->recorded = true;
+}
+
+/* Makes the halves of a call that MPI refused Others, and its Wait one of no request. */
+static void sendrecv_refused(struct mbr_thread *thread, struct frame *frame, const struct mbr_end *end) {
+    close_open(frame, end, 0);
+    uint64_t *send = mbr_place(thread, frame->count);
+    message_refused(thread, frame->begin, send, SEND, 0);
+    replace_refused(thread, frame->begin, mbr_place(thread, frame->count + 1), OTHER_REFUSED_RECEIVE, 0);
 }
 
 void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    if (frame->recorded && mbr_is_refusal(error)) {
+        sendrecv_refused(thread, frame, &end);
+        return;
+    }
     if (frame->recorded) {
         close_open(frame, &end, 2);
         struct mbr_record done = record_of(thread, end.stamp, DONE, 0);
@@ -230,6 +277,10 @@ void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
             lost_before(thread, frame, OTHER_LOST_PROBE);
         return;
     }
+    if (!is_allowed(comm, 0, mbr_peer(a[0]), mbr_tag(a[1]), PROBE)) {
+        lost_before(thread, frame, OTHER_REFUSED_PROBE);
+        return;
+    }
     frame->recorded = true;
     frame->status = own_status(thread, &a[role->status], 1);
     if (!(role->flags & BLOCKING))
@@ -254,6 +305,10 @@ void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     if (role->flags & BLOCKING) {
+        if (mbr_is_refusal(error)) {
+            replace_refused(thread, frame->begin, frame->open.place, OTHER_REFUSED_PROBE, end.spans);
+            return;
+        }
         close_spans(frame, &end);
     } else {
         if (error)

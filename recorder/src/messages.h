@@ -55,6 +55,10 @@ MBR_INLINE struct mbr_open message_put(struct mbr_thread *thread, struct mbr_rec
 struct mbr_open message_lost(struct mbr_thread *thread, struct mbr_stamp begin, const mbr_word *a, const struct role *role,
                              uint8_t kind, uint64_t spans);
 
+/* A blocking send or receive, whose record is at `place`, that MPI refused. */
+void message_refused(struct mbr_thread *thread, struct mbr_stamp begin, uint64_t *place, uint8_t kind, uint64_t spans)
+    __attribute__((cold));
+
 /* A nonblocking or persistent send or receive that MPI accepted. */
 MBR_INLINE void message_started(struct mbr_thread *thread, const struct frame *frame, const mbr_word *a, const struct role *role,
                             uint8_t kind) {
@@ -82,6 +86,10 @@ MBR_INLINE void message_opened(struct mbr_thread *thread, struct frame *frame, c
         frame->lost = true;
         return;
     }
+    if (!is_allowed(&thread->comm, count_argument(a[1], role->wide), record.peer, record.tag, kind)) {
+        lost_before(thread, frame, refused(kind));
+        return;
+    }
     frame->open = message_put(thread, &record, NULL);
     frame->request = record.request;
     frame->posted = posted_of(&record);
@@ -100,7 +108,10 @@ MBR_INLINE void send_after(struct mbr_thread *thread, struct frame *frame, mbr_w
             message_started(thread, frame, a, role, SEND);
     } else if (frame->recorded || frame->lost) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
-        close_spans(frame, &end);
+        if (frame->recorded && mbr_is_refusal(error))
+            message_refused(thread, frame->begin, frame->open.place, SEND, end.spans);
+        else
+            close_spans(frame, &end);
     }
 }
 
@@ -119,6 +130,10 @@ MBR_INLINE void recv_after(struct mbr_thread *thread, struct frame *frame, mbr_w
             message_started(thread, frame, a, role, RECV);
     } else if (frame->recorded) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+        if (mbr_is_refusal(error)) {
+            message_refused(thread, frame->begin, frame->open.place, RECV, end.spans);
+            return;
+        }
         close_spans(frame, &end);
         append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
     } else {

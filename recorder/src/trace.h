@@ -25,6 +25,8 @@ enum mbr_flag {
 
 /* Special ranks and tags in the trace, independent of the constants of the MPI library. */
 enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_ROOT = -4, TRACE_NO_ROOT = -1 };
+/* A negative number that is no constant of MPI. Never written. */
+enum { TRACE_INVALID = INT32_MIN };
 
 /* A record before it is written. Its fields are whole words, so that it stays in registers: storing
  * half a word and loading the whole word stalls the processor. `mbr_put` packs it into the 64 bytes
@@ -396,6 +398,12 @@ MBR_INLINE struct mbr_open mbr_put(struct mbr_spot spot, struct mbr_record recor
 /* Fill the reserved record of this slot. */
 MBR_INLINE struct mbr_open mbr_put_at(struct mbr_thread *thread, uint64_t slot, struct mbr_record record) {
     return mbr_put((struct mbr_spot){slot, mbr_place(thread, slot)}, record);
+}
+
+/* Write `record` in place of the record at this address, which is in the thread's window. */
+MBR_INLINE void mbr_replace(struct mbr_thread *thread, uint64_t *place, struct mbr_record record) {
+    if (place != thread->nowhere)
+        mbr_put((struct mbr_spot){((uint64_t)place - thread->window_base) / (MBR_RECORD_WORDS * sizeof(uint64_t)), place}, record);
 }
 
 /* Reserve the next slot and write `record` there. */

@@ -39,7 +39,10 @@ MBR_INLINE bool usual_before(struct mbr_thread *thread, struct usual *usual, mbr
     const uint64_t slot = mbr_shared.next_slot;
     const uint64_t head = kind | (role->flags | CPU_CARRIED) << 8 | thread->comm.origin;
     const int32_t peer = mbr_peer(a[3]);
-    const uint64_t peer_and_tag = mbr_pair((uint32_t)peer, (uint32_t)mbr_tag(a[4]));
+    const int32_t tag = mbr_tag(a[4]);
+    if (blocking && __builtin_expect(!is_allowed(&thread->comm, count, peer, tag, kind), 0))
+        return false;
+    const uint64_t peer_and_tag = mbr_pair((uint32_t)peer, (uint32_t)tag);
     const uint64_t bytes = mbr_type_bytes_near(thread, count);
     uint64_t *place = mbr_place_near(thread, slot);
     uint64_t sum = MBR_CHECK_SLOT(slot) + MBR_CHECK(0, head) + MBR_CHECK(1, peer_and_tag) + MBR_CHECK(2, bytes);
@@ -130,6 +133,9 @@ MBR_INLINE void usual_after(struct mbr_thread *thread, struct usual usual, const
         const struct mbr_spans end = mbr_spans_read(thread, usual.wall_ns);
         if (!(role->flags & BLOCKING)) {
             usual_started(thread, usual, end.spans, mbr_handle_at(a[6], 0), kind);
+        } else if (mbr_is_refusal(error)) {
+            const struct mbr_stamp begin = {usual.place[4], usual.place[5], CPU_CARRIED};
+            message_refused(thread, begin, usual.place, kind, end.spans);
         } else {
             usual.place[6] = end.spans;
             usual_check(usual.place, usual.sum + MBR_CHECK(6, end.spans));

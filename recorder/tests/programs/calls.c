@@ -179,6 +179,22 @@ static void refused(void) {
     accepted += MPI_Isend(&value, 1, MPI_DATATYPE_NULL, 0, 1, quiet, &request) == MPI_SUCCESS;
     accepted += MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 1, quiet) == MPI_SUCCESS;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPICH asks it about messages, too */
+    MPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
+    accepted += MPI_Send(&value, 1, MPI_INT, 99, 1, quiet) == MPI_SUCCESS;
+    accepted += MPI_Send(&value, 1, MPI_INT, -77, 1, quiet) == MPI_SUCCESS;
+    accepted += MPI_Send(&value, 1, MPI_INT, 0, -77, quiet) == MPI_SUCCESS;
+    accepted += MPI_Send(&value, -1, MPI_INT, 0, 1, quiet) == MPI_SUCCESS;
+    accepted += MPI_Ssend(&value, 1, MPI_INT, 99, 1, quiet) == MPI_SUCCESS;
+    accepted += MPI_Recv(&value, 1, MPI_INT, 99, 1, quiet, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Recv(&value, 1, MPI_DATATYPE_NULL, 0, 1, quiet, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Probe(99, 1, quiet, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Mprobe(0, -77, quiet, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Sendrecv(&value, 1, MPI_INT, 99, 1, room, 1, MPI_INT, 0, 1, quiet, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, room, 1, MPI_DATATYPE_NULL, 0, 1, quiet, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    accepted += MPI_Bcast(&value, 1, MPI_INT, 99, quiet) == MPI_SUCCESS;
+    accepted += MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, quiet) == MPI_SUCCESS;
+    /* The first message that is sent: none before it counts. */
+    MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, room, 1, MPI_INT, 0, 1, quiet, MPI_STATUS_IGNORE);
     accepted += MPI_Ibcast(&value, 1, MPI_INT, 99, MPI_COMM_SELF, &request) == MPI_SUCCESS;
     MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_SELF, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -198,11 +214,19 @@ static void refused(void) {
     accepted += MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, room, 1, MPI_INT, 0, 1, (MPI_Comm)-1, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 #endif
     expect("Comm comm 2 peer -1 tag 1 ranks [%d]", rank);
-    expect("Send comm 2 tag 1 BLOCKING");
-    expect("Collective comm 1 tag bcast bytes 4 request 1\nWait aux 1 BLOCKING\nDone request 1");
-    expect("Send comm 1 tag 3 bytes 4 request 2\nProbe comm 1 tag 3 request 3 BLOCKING MATCHED\nDone tag 3 bytes 4 request 3");
-    expect("Recv comm 1 peer -1 tag -2 bytes 4 request 4 aux 3 MATCHED");
-    expect("Wait aux 1 BLOCKING\nDone tag 3 bytes 4 request 4\nWait aux 1 BLOCKING\nDone request 2");
+    for (int i = 0; i < 6; i++)
+        expect("Other send that MPI refused");
+    expect("Other receive that MPI refused\nOther receive that MPI refused");
+    expect("Other probe that MPI refused\nOther probe that MPI refused");
+    expect("Other send that MPI refused\nOther receive that MPI refused");
+    expect("Other send that MPI refused\nOther receive that MPI refused\nWait BLOCKING");
+    expect("Other collective that MPI refused\nOther collective that MPI refused");
+    expect("Send comm 2 tag 1 bytes 4 request 4 SENDRECV\nRecv comm 2 tag 1 bytes 4 request 5 SENDRECV");
+    expect("Wait aux 2 BLOCKING\nDone request 4\nDone tag 1 bytes 4 request 5");
+    expect("Collective comm 1 tag bcast bytes 4 request 6\nWait aux 1 BLOCKING\nDone request 6");
+    expect("Send comm 1 tag 3 bytes 4 request 7\nProbe comm 1 tag 3 request 8 BLOCKING MATCHED\nDone tag 3 bytes 4 request 8");
+    expect("Recv comm 1 peer -1 tag -2 bytes 4 request 9 aux 8 MATCHED");
+    expect("Wait aux 1 BLOCKING\nDone tag 3 bytes 4 request 9\nWait aux 1 BLOCKING\nDone request 7");
     expect("Comm comm 3 peer -1 tag 1 ranks [%d]\nCommFree comm 3", rank);
 #ifndef OPEN_MPI
     expect("Other send on a communicator that is not recorded");

@@ -77,6 +77,16 @@ int main(int argc, char **argv) {
         if (rank == 1)
             MPI_Abort(MPI_COMM_WORLD, 3);
         stream(1, 0);
+    } else if (!strcmp(scenario, "refused")) {
+        stream(100, 0);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        MPI_Recv(&rank, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1)
+            MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
     } else if (!strcmp(scenario, "fork")) {
         pid_t child = fork();
         if (child == 0) { /* a child has no business here, but must not spoil the trace either */
