@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked, unchanged
+from tests import forked, idle_ranks, unchanged
 from tests.engines_used import EnginesUsed
 from tests.rust_programs import Part
 from xdist.remote import Producer
@@ -57,6 +57,13 @@ WITHOUT_ENGINES = (
 )
 # Tests of these files that run some all the same.
 WITH_ENGINES = ("tests/test_chip_programs.py::test_a_run_writes_a_trace_that_every_command_reads",)
+
+
+@pytest.fixture
+def sleeping_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ranks of the system's MPIs sleep while they wait, in whatever the test starts."""
+    for name, value in idle_ranks.environment().items():
+        monkeypatch.setenv(name, value)
 
 
 def group(name: str) -> str:

@@ -19,6 +19,7 @@ from matchbench.mpi.conform_runner import NotStartedError
 from matchbench.mpi.launch import Mpi
 from matchbench.mpi.matrix import Environment, Matrix, read_matrix, shipped
 from matchbench.mpi.stack import relevant
+from tests import idle_ranks
 from tests.conftest import keys
 
 MPI = Mpi(compiler="mpicc", launcher=("mpirun", "--verbose"), flavour="hydra")
@@ -246,8 +247,9 @@ def test_a_matrix_on_a_real_mpi(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    for name, value in (root | idle_ranks.environment()).items():
+        monkeypatch.setenv(name, value)
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(
         "[[environment]]\nname = 'tcp'\nvariables = { OMPI_MCA_pml = 'ob1', OMPI_MCA_btl = 'self,tcp' }\n"

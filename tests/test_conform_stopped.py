@@ -34,7 +34,10 @@ WITHOUT = (
     "large",
 )
 
-pytestmark = pytest.mark.skipif(MPICC is None, reason="no MPI is installed")
+pytestmark = [
+    pytest.mark.skipif(MPICC is None, reason="no MPI is installed"),
+    pytest.mark.usefixtures("sleeping_ranks"),
+]
 
 
 @pytest.fixture(autouse=True)

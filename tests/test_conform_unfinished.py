@@ -257,6 +257,7 @@ def test_a_damaged_state_is_refused(simulation: Simulation, capsys: pytest.Captu
 
 
 @pytest.mark.skipif(MPICC is None, reason="no MPI is installed")
+@pytest.mark.usefixtures("sleeping_ranks")
 def test_a_killed_run_on_an_mpi_goes_on(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "matchbench", "mpi", "conform", "--mpicc", str(MPICC), "-o", "o"]
     words += ["--programs", "400", "--without", "null", "--without", "truncation", "--without", "long"]
@@ -265,8 +266,6 @@ def test_a_killed_run_on_an_mpi_goes_on(tmp_path: Path) -> None:
         **os.environ,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        # Two ranks on fewer processors than that take turns.
-        "OMPI_MCA_mpi_yield_when_idle": "1",
     }
     kept = tmp_path / ".o.unfinished"
 

@@ -27,8 +27,8 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    own = ("__init__.py", "engines_used.py", "forked.py", "rust_programs.py", "seconds.json", "unchanged.py")
-    for name in ("conftest.py", *(f"tests/{each}" for each in own)):
+    own = ("__init__", "engines_used", "forked", "idle_ranks", "rust_programs", "unchanged")
+    for name in ("conftest.py", "tests/seconds.json", *(f"tests/{each}.py" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
 

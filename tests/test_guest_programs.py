@@ -46,6 +46,8 @@ FAULTS = [
     ("rate 64 2 3", "dropped", 5),
 ]
 
+pytestmark = pytest.mark.usefixtures("sleeping_ranks")
+
 
 def build(folder: Path, *words: str) -> Path:
     """Build into `folder`; further words for make, such as the one program wanted."""

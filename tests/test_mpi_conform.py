@@ -47,6 +47,9 @@ def newer_faults(mpi: str) -> list[str]:
     return [word for name in known for word in ("--without", name)]
 
 
+pytestmark = pytest.mark.usefixtures("sleeping_ranks")
+
+
 @pytest.fixture(autouse=True)
 def _as_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -171,9 +174,10 @@ def preloaded(mpi: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatc
     found = find(mpi)
     found.build(SHIM, shim, ["-O1", "-shared", "-fPIC"])
     monkeypatch.setenv("MATCHBENCH_BREAK", fault)
+    libraries = ":".join(filter(None, (str(shim), os.environ.get("LD_PRELOAD"))))
     return {
-        "openmpi": ["-x", f"LD_PRELOAD={shim}", "-x", "MATCHBENCH_BREAK"],
-        "hydra": ["-genv", "LD_PRELOAD", str(shim)],
+        "openmpi": ["-x", f"LD_PRELOAD={libraries}", "-x", "MATCHBENCH_BREAK"],
+        "hydra": ["-genv", "LD_PRELOAD", libraries],
     }[found.flavour]
 
 

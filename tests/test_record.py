@@ -379,6 +379,7 @@ def written(file: Path) -> int:
     return len(kinds) if kinds.find(0) < 0 else kinds.find(0)
 
 
+@pytest.mark.usefixtures("sleeping_ranks")
 @pytest.mark.parametrize("mpi", LAUNCHERS)
 def test_after_an_interrupt_the_summary_and_the_trace_agree(recorder: Path, tmp_path: Path, mpi: str) -> None:
     assert recorder.is_file()
@@ -431,6 +432,7 @@ def program(request: pytest.FixtureRequest) -> tuple[tuple[str, ...], Path]:
     return LAUNCHERS[mpi], ROOT / "examples" / "mpi" / build / "cg"
 
 
+@pytest.mark.usefixtures("sleeping_ranks")
 def test_a_recorded_program_is_replayed_message_by_message(
     recorder: Path, program: tuple[tuple[str, ...], Path], matchbench: Command, tmp_path: Path
 ) -> None:

@@ -16,6 +16,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("mpi", found, ids=lambda mpi: mpi.name if mpi else "none", scope="session")
 
 
+@pytest.fixture(autouse=True)
+def _sleeping(sleeping_ranks: None) -> None:
+    """Let every rank sleep while it waits (conftest.py of the repository)."""
+
+
 @pytest.fixture(scope="session")
 def build(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Compile a program once for each MPI."""

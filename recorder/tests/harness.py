@@ -72,7 +72,7 @@ class Mpi:
         variables = {}
         if directory is not None:
             variables = {
-                "LD_PRELOAD": str(LIBRARY),
+                "LD_PRELOAD": ":".join(filter(None, (str(LIBRARY), os.environ.get("LD_PRELOAD")))),
                 "MATCHBENCH_RECORD_DIR": str(directory),
                 "MATCHBENCH_RECORD_RUN_ID": RUN_ID,
             }

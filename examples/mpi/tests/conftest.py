@@ -14,6 +14,11 @@ from examples_mpi import MPICH, MPIS, Mpi
 MOST_BUSY = 8
 
 
+@pytest.fixture(autouse=True)
+def _sleeping(sleeping_ranks: None) -> None:
+    """Let every rank sleep while it waits (conftest.py of the repository)."""
+
+
 @pytest.fixture(params=MPIS, ids=lambda mpi: mpi.name)
 def mpi(request: pytest.FixtureRequest) -> Mpi:
     """Return each MPI in turn."""
