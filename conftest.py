@@ -5,14 +5,14 @@ import json
 import os
 import resource
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked, idle_ranks, unchanged
+from tests import forked, idle_ranks, reads, unchanged
 from tests.engines_used import EnginesUsed
 from tests.rust_programs import Part
 from xdist.remote import Producer
@@ -95,15 +95,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 
 @cache
-def _key(*, engines: bool) -> str:
+def _key(reads_file: Callable[[str], bool], *, engines: bool) -> str:
     """Return the key of a test of Python that runs engines or does not.
 
     Sources of engines are left to the record of each test, if it can be known which ones it uses.
+
+    Parameters
+    ----------
+    reads_file
+        Which files it can read (`tests/reads.py`).
     """
     says = unchanged.catalog() if engines else None
 
     def depends_on(name: str) -> bool:
-        if unchanged.RUST_TESTS.search(name):
+        if unchanged.RUST_TESTS.search(name) or not reads_file(name):
             return False
         if not engines:
             return not name.startswith("engines/")
@@ -160,8 +165,11 @@ def key_of(item: pytest.Item) -> str:
         noted = None if part.sources is None else _key_of_noted(crate, tuple(part.sources))
         return noted or _key_of_program(part.program, crate)
     if isinstance(page := parameters.get("page"), Path):
-        return _key(engines=unchanged.ENGINE_COMMANDS.search(page.read_text(encoding="utf-8")) is not None)
-    return _key(engines=item.nodeid.startswith(WITH_ENGINES) or not item.nodeid.startswith(WITHOUT_ENGINES))
+        engines = unchanged.ENGINE_COMMANDS.search(page.read_text(encoding="utf-8")) is not None
+        return _key(reads.of_page(str(page.relative_to(unchanged.ROOT))), engines=engines)
+    name = item.nodeid
+    engines = name.startswith(WITH_ENGINES) or not name.startswith(WITHOUT_ENGINES)
+    return _key(reads.of_test(name.partition("::")[0]), engines=engines)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

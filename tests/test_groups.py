@@ -27,7 +27,7 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    own = ("__init__", "engines_used", "forked", "idle_ranks", "rust_programs", "unchanged")
+    own = ("__init__", "engines_used", "forked", "idle_ranks", "reads", "rust_programs", "unchanged")
     for name in ("conftest.py", "tests/seconds.json", *(f"tests/{each}.py" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
@@ -127,8 +127,15 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     (tmp_path / "tests" / "test_compare.py").unlink()
     status, printed = results(MATCHBENCH_ALL="1")
     assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
+    # Another file of tests, and a page that no test names, concern no test of these.
+    (tmp_path / "CHANGELOG.md").write_text("text\n")
+    (tmp_path / "tests" / "test_cli.py").write_text(right + "# changed\n")
     status, printed = results()
-    assert (status, "\n2 tests left out" in printed) == (0, True), printed
+    assert (status, "1 passed" in printed, "\n1 tests left out" in printed) == (0, True, True), printed
+    # What every test may read concerns both.
+    (tmp_path / "Makefile").write_text("all:\n")
+    status, printed = results()
+    assert (status, "2 passed" in printed, "left out" in printed) == (0, True, False), printed
 
 
 def read_outside(source: str, text: str) -> set[str]:

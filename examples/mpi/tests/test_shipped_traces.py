@@ -52,7 +52,7 @@ def test_every_program_has_a_trace_and_all_are_small() -> None:
 
 
 def test_table_is_that_of_the_traces() -> None:
-    """The provenance in the README is generated and fresh."""
+    """The provenance in `traces/README.md` is generated and fresh."""
     words = [str(TRACES / "record.sh"), "--check"]
     variables = {**environment(), "PYTHON": sys.executable}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
