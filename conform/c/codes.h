@@ -82,7 +82,7 @@ enum {
   /* `MPI_Count`, and a receive has room for more than 2^32 bytes, of which a message uses the
    * first. */
   COUNTS_LARGE = 2,
-  COUNTSS = 3,
+  COUNT_TYPES = 3,
 };
 
 /* What some MPI libraries lack and some programs need; a bit of the number `needs` of a program
@@ -268,7 +268,7 @@ typedef struct {
   int layout;
   /* Of partitioned communication: number of partitions. */
   int partitions;
-  /* A `Counts`. */
+  /* A `CountType`. */
   int counts;
   /* A `Form`, `ProbeCall` or `CompleteCall`. */
   int form;
@@ -276,7 +276,7 @@ typedef struct {
    * communicator, source, tag and `Layout` of its receive. */
   int arguments;
   int argument[];
-} Operation;
+} OperationRecord;
 
 /* One record of an outcome file. */
 typedef struct {

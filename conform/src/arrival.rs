@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use mb_core::{MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 use mb_oracle::Oracle;
 
-use crate::history::{Event, History};
+use crate::history::{History, HistoryEvent};
 use crate::program::{Action, Comm, ReceiveSpec, StepId, TestProgram};
 
 /// Most states visited for one receiver and communicator.
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
         }
         let events = &history.ranks[usize::from(rank)];
         let pairs = events.iter().filter_map(|(_, event)| match *event {
-            Event::Received(receive, message) => Some((receive, message)),
+            HistoryEvent::Received(receive, message) => Some((receive, message)),
             _ => None,
         });
         let mut search =
@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    fn add(&mut self, event: Event, comm: Comm) {
+    fn add(&mut self, event: HistoryEvent, comm: Comm) {
         let spec = |id: StepId| match &self.program.step(id)?.1.action {
             Action::Probe(spec, call) => Some((*spec, call.takes())),
             _ => self.program.posted_spec(self.program.step(id)?.1).map(|spec| (*spec, false)),
@@ -140,25 +140,25 @@ impl<'a> Search<'a> {
             Some((spec.pattern()?, takes))
         };
         let event = match event {
-            Event::Received(receive, _) => here(receive).map(|_| ReceiverEvent::Matched(receive)),
-            Event::Cancelled(receive) => here(receive).map(|_| ReceiverEvent::Cancelled(receive)),
-            Event::TakenByProbe(probe, message) => {
+            HistoryEvent::Received(receive, _) => here(receive).map(|_| ReceiverEvent::Matched(receive)),
+            HistoryEvent::Cancelled(receive) => here(receive).map(|_| ReceiverEvent::Cancelled(receive)),
+            HistoryEvent::TakenByProbe(probe, message) => {
                 here(probe).map(|(pattern, _)| ReceiverEvent::MatchedProbe(probe, pattern, Some(message)))
             }
-            Event::Found(probe, message) => {
+            HistoryEvent::Found(probe, message) => {
                 here(probe).map(|(pattern, _)| ReceiverEvent::Probe(probe, pattern, Some(message)))
             }
-            Event::FoundNothing(probe) => here(probe).map(|(pattern, takes)| {
+            HistoryEvent::FoundNothing(probe) => here(probe).map(|(pattern, takes)| {
                 if takes {
                     ReceiverEvent::MatchedProbe(probe, pattern, None)
                 } else {
                     ReceiverEvent::Probe(probe, pattern, None)
                 }
             }),
-            Event::Drained(other, message) if other == comm => {
+            HistoryEvent::Drained(other, message) if other == comm => {
                 ReceiveSpec::any(comm).pattern().map(|pattern| ReceiverEvent::MatchedProbe(0, pattern, Some(message)))
             }
-            Event::Drained(..) | Event::Sent(_) | Event::Irrelevant => None,
+            HistoryEvent::Drained(..) | HistoryEvent::Sent(_) | HistoryEvent::Irrelevant => None,
         };
         self.events.extend(event);
     }

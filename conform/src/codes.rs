@@ -137,7 +137,7 @@ impl Layout {
 /// The type and size of the counts of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
-pub enum Counts {
+pub enum CountType {
     /// `int`: `MPI_Send`.
     Int = 0,
     /// `MPI_Count`: `MPI_Send_c`.
@@ -147,7 +147,7 @@ pub enum Counts {
     Large = 2,
 }
 
-impl Counts {
+impl CountType {
     /// Every value, in the order of the codes.
     #[rustfmt::skip]
     pub const ALL: [Self; 3] = [
@@ -508,7 +508,7 @@ pub struct RankHeader {
 /// One operation of a rank; its arguments follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
-pub struct Operation {
+pub struct OperationRecord {
     /// An `OperationCode`.
     pub code: i32,
     /// The step's number, which also identifies its message or receive.
@@ -528,7 +528,7 @@ pub struct Operation {
     pub layout: i32,
     /// Of partitioned communication: number of partitions.
     pub partitions: i32,
-    /// A `Counts`.
+    /// A `CountType`.
     pub counts: i32,
     /// A `Form`, `ProbeCall` or `CompleteCall`.
     pub form: i32,

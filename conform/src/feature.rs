@@ -2,7 +2,7 @@
 //! Features of test programs, which the generator can exclude.
 
 use crate::codes::Need;
-use crate::program::{Action, Comm, Counts, Form, Layout, Mode, SizeClass, Source, TestProgram};
+use crate::program::{Action, Comm, CountType, Form, Layout, MessageSource, SendMode, SizeClass, TestProgram};
 
 /// Features that programs can exclude, so that a known fault does not hide others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -128,13 +128,13 @@ impl Feature {
         let uses = |comm: Comm| {
             message.is_some_and(|message| message.comm == comm) || spec.is_some_and(|spec| spec.comm == comm)
         };
-        let counts = |counts: Counts| {
+        let counts = |counts: CountType| {
             message.is_some_and(|message| message.counts == counts) || spec.is_some_and(|spec| spec.counts == counts)
         };
         match self {
             Self::Null => {
                 message.is_some_and(|message| message.dest.is_none())
-                    || spec.is_some_and(|spec| spec.source == Source::Null)
+                    || spec.is_some_and(|spec| spec.source == MessageSource::Null)
             }
             Self::Persistent => {
                 matches!(action, Action::Send(_, form) | Action::Receive(_, form) if form.is_persistent())
@@ -152,11 +152,11 @@ impl Feature {
             Self::Partitioned => action.is_partitioned(),
             // Decided for the whole program.
             Self::Threads | Self::SharedThreads => false,
-            Self::Counts => counts(Counts::Wide),
-            Self::Large => counts(Counts::Large),
-            Self::Synchronous => message.is_some_and(|message| message.mode == Mode::Synchronous),
-            Self::Ready => message.is_some_and(|message| message.mode == Mode::Ready),
-            Self::Buffered => message.is_some_and(|message| message.mode == Mode::Buffered),
+            Self::Counts => counts(CountType::Wide),
+            Self::Large => counts(CountType::Large),
+            Self::Synchronous => message.is_some_and(|message| message.mode == SendMode::Synchronous),
+            Self::Ready => message.is_some_and(|message| message.mode == SendMode::Ready),
+            Self::Buffered => message.is_some_and(|message| message.mode == SendMode::Buffered),
             Self::Startall => action.is_together(),
             Self::Truncation => spec.is_some_and(|spec| spec.short),
             Self::Intercomm => uses(Comm::Across),

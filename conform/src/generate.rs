@@ -13,8 +13,8 @@ use mb_core::random::Random;
 
 use crate::feature::Feature;
 use crate::program::{
-    Action, Comm, CompleteCall, Counts, Form, Layout, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step,
-    StepId, TestProgram,
+    Action, Comm, CompleteCall, CountType, Form, Layout, Message, MessageSource, ProbeCall, ProgramStep, ReceiveSpec,
+    SendMode, SizeClass, StepId, TestProgram,
 };
 use crate::rules;
 
@@ -56,9 +56,9 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         if let Some((other, action_of_other)) = partner {
             let place = program.steps.len().saturating_sub(random.below(6) as usize);
             let mut both = program.clone();
-            both.steps.push(Step { id, rank, thread, action });
+            both.steps.push(ProgramStep { id, rank, thread, action });
             let thread = style.thread_of(other, &action_of_other, &mut random);
-            both.steps.insert(place, Step { id: id + 1, rank: other, thread, action: action_of_other });
+            both.steps.insert(place, ProgramStep { id: id + 1, rank: other, thread, action: action_of_other });
             if rules::broken_rule(&both).is_none() {
                 program = both;
             }
@@ -66,7 +66,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         }
         // A message that cannot be ready is sent in standard mode.
         for action in [plain(&action), Some(action)].into_iter().flatten().rev() {
-            program.steps.push(Step { id, rank, thread, action });
+            program.steps.push(ProgramStep { id, rank, thread, action });
             if rules::broken_rule(&program).is_none() {
                 break;
             }
@@ -79,8 +79,8 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
 /// `action` without a ready mode, if it has one.
 fn plain(action: &Action) -> Option<Action> {
     match action {
-        Action::Send(message, form) if message.mode == Mode::Ready => {
-            Some(Action::Send(Message { mode: Mode::Standard, ..*message }, *form))
+        Action::Send(message, form) if message.mode == SendMode::Ready => {
+            Some(Action::Send(Message { mode: SendMode::Standard, ..*message }, *form))
         }
         _ => None,
     }
@@ -202,7 +202,7 @@ impl Author<'_> {
     }
 
     fn send_receive(&mut self, form: Form) -> Action {
-        let message = Message { mode: Mode::Standard, counts: Counts::Int, ..self.message() };
+        let message = Message { mode: SendMode::Standard, counts: CountType::Int, ..self.message() };
         let spec = ReceiveSpec { comm: message.comm, layout: self.layout(), ..self.spec() };
         Action::SendReceive(message, spec, form)
     }
@@ -247,7 +247,7 @@ impl Author<'_> {
         let short = self.chance(self.style.short);
         let layout = self.layout();
         let large = self.chance(self.style.large) && !short;
-        let counts = if large { Counts::Large } else { self.counts() };
+        let counts = if large { CountType::Large } else { self.counts() };
         // The room of a large receive has no gaps.
         let layout = if large { Layout::Bytes } else { layout };
         Action::Receive(ReceiveSpec { short, layout, counts, ..self.spec() }, form)
@@ -257,8 +257,8 @@ impl Author<'_> {
         if self.chance(self.style.derived) { self.pick(&Layout::ALL).unwrap_or(Layout::Bytes) } else { Layout::Bytes }
     }
 
-    fn counts(&mut self) -> Counts {
-        if self.chance(self.style.wide) { Counts::Wide } else { Counts::Int }
+    fn counts(&mut self) -> CountType {
+        if self.chance(self.style.wide) { CountType::Wide } else { CountType::Int }
     }
 
     fn partitions(&mut self) -> u8 {
@@ -272,7 +272,7 @@ impl Author<'_> {
             if self.style.threads == 1 && self.chance(self.style.together) { Form::Together } else { Form::Persistent };
         let (peer, tag, partitions) = (self.peer(comm), self.tag(), self.partitions());
         if self.chance(50) {
-            let spec = ReceiveSpec { partitions, ..ReceiveSpec::of(comm, Source::Rank(peer), Some(tag)) };
+            let spec = ReceiveSpec { partitions, ..ReceiveSpec::of(comm, MessageSource::Rank(peer), Some(tag)) };
             return Action::Receive(spec, form);
         }
         let message = Message { dest: Some(peer), tag, partitions, ..Message::plain(comm) };
@@ -284,10 +284,10 @@ impl Author<'_> {
         let partitions = self.partitions();
         match action {
             Action::Send(message, _) if message.partitions > 0 => {
-                let spec = ReceiveSpec::of(message.comm, Source::Rank(self.rank), Some(message.tag));
+                let spec = ReceiveSpec::of(message.comm, MessageSource::Rank(self.rank), Some(message.tag));
                 Some((message.dest?, Action::Receive(ReceiveSpec { partitions, ..spec }, Form::Persistent)))
             }
-            Action::Receive(ReceiveSpec { partitions: 1.., source: Source::Rank(source), comm, tag, .. }, _) => {
+            Action::Receive(ReceiveSpec { partitions: 1.., source: MessageSource::Rank(source), comm, tag, .. }, _) => {
                 let message = Message { dest: Some(self.rank), tag: (*tag)?, partitions, ..Message::plain(*comm) };
                 Some((*source, Action::Send(message, Form::Persistent)))
             }
@@ -295,15 +295,15 @@ impl Author<'_> {
         }
     }
 
-    fn mode(&mut self) -> Mode {
+    fn mode(&mut self) -> SendMode {
         if self.chance(self.style.synchronous) {
-            Mode::Synchronous
+            SendMode::Synchronous
         } else if self.style.threads == 1 && self.chance(self.style.ready) {
-            Mode::Ready
+            SendMode::Ready
         } else if self.chance(self.style.buffered) {
-            Mode::Buffered
+            SendMode::Buffered
         } else {
-            Mode::Standard
+            SendMode::Standard
         }
     }
 
@@ -346,7 +346,7 @@ impl Author<'_> {
         }
         message.dest = Some(self.peer(comm));
         // Half of the messages, and all ready ones, are made for a receive that is already posted.
-        if mode == Mode::Ready || self.chance(50) {
+        if mode == SendMode::Ready || self.chance(50) {
             let rank = self.rank;
             let barrier = self.program.steps.iter().rposition(|step| step.action == Action::Barrier).unwrap_or(0);
             let own = self.style.comms_of(self.rank, self.thread);
@@ -355,7 +355,7 @@ impl Author<'_> {
                 .steps
                 .iter()
                 .enumerate()
-                .filter(|(at, step)| mode != Mode::Ready || *at < barrier || step.rank == rank)
+                .filter(|(at, step)| mode != SendMode::Ready || *at < barrier || step.rank == rank)
                 .map(|(_, step)| step)
                 .filter_map(|step| Some((step.rank, *step.action.spec()?)))
                 .filter(|(dest, spec)| {
@@ -363,9 +363,9 @@ impl Author<'_> {
                         && own.contains(&spec.comm)
                         && spec.comm.joins(rank, *dest)
                         && match spec.source {
-                            Source::Any => true,
-                            Source::Rank(source) => source == rank,
-                            Source::Null => false,
+                            MessageSource::Any => true,
+                            MessageSource::Rank(source) => source == rank,
+                            MessageSource::Null => false,
                         }
                 })
                 .collect();
@@ -380,9 +380,9 @@ impl Author<'_> {
 
     fn spec(&mut self) -> ReceiveSpec {
         let comm = self.comm();
-        let mut spec = ReceiveSpec::of(comm, Source::Rank(self.peer(comm)), Some(self.tag()));
+        let mut spec = ReceiveSpec::of(comm, MessageSource::Rank(self.peer(comm)), Some(self.tag()));
         if self.chance(2) {
-            spec.source = Source::Null;
+            spec.source = MessageSource::Null;
             return spec;
         }
         // Half of the receives are made for a message that is already sent.
@@ -397,11 +397,11 @@ impl Author<'_> {
                 .map(|(step, message)| (step.rank, *message))
                 .collect();
             if let Some((from, message)) = self.pick(&sent) {
-                spec = ReceiveSpec::of(message.comm, Source::Rank(from), Some(message.tag));
+                spec = ReceiveSpec::of(message.comm, MessageSource::Rank(from), Some(message.tag));
             }
         }
         if self.chance(self.style.any_source) {
-            spec.source = Source::Any;
+            spec.source = MessageSource::Any;
         }
         if self.chance(self.style.any_tag) {
             spec.tag = None;

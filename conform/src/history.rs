@@ -8,18 +8,18 @@ use std::fmt;
 use crate::outcome::{
     CALLED_CANCELLED, FOREIGN, GAPS, INTACT, NO_PROCESS, NO_TAG, OVERRUN, Observation, ObservedStatus, RawEvent,
 };
-use crate::program::{Action, Comm, Form, Message, ReceiveSpec, Source, Step, StepId, TestProgram};
+use crate::program::{Action, Comm, Form, Message, MessageSource, ProgramStep, ReceiveSpec, StepId, TestProgram};
 
 /// An observation that is wrong by itself, whatever the order of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Defect {
+pub struct WrongObservation {
     /// The rank that observed it.
     pub rank: u8,
     /// What was observed.
     pub what: String,
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for WrongObservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}: {}", self.rank, self.what)
     }
@@ -27,7 +27,7 @@ impl fmt::Display for Defect {
 
 /// An observation, resolved to steps and messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Event {
+pub enum HistoryEvent {
     /// The receive posted by this step took this message.
     Received(StepId, StepId),
     /// The matched probe of this step took this message.
@@ -52,14 +52,14 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct History {
     /// For each rank: operation and event.
-    pub ranks: Vec<Vec<(usize, Event)>>,
+    pub ranks: Vec<Vec<(usize, HistoryEvent)>>,
     /// Defects of operations with `MPI_PROC_NULL`. Nothing is matched there, so that they do not
     /// affect other events.
-    pub null: Vec<Defect>,
+    pub null: Vec<WrongObservation>,
     /// Defects of truncated receives. Their messages are matched nevertheless.
-    pub truncation: Vec<Defect>,
+    pub truncation: Vec<WrongObservation>,
     /// Wrong statuses of `MPI_Isendrecv`. The payload shows what was matched.
-    pub status: Vec<Defect>,
+    pub status: Vec<WrongObservation>,
 }
 
 /// Orders observations by thread; the drain phase is last.
@@ -88,7 +88,11 @@ impl History {
     /// # Errors
     /// The first defect. With `is_complete` the program ended, so that every message, receive and
     /// send must be accounted for.
-    pub fn resolve(program: &TestProgram, observations: &[&[Observation]], is_complete: bool) -> Result<Self, Defect> {
+    pub fn resolve(
+        program: &TestProgram,
+        observations: &[&[Observation]],
+        is_complete: bool,
+    ) -> Result<Self, WrongObservation> {
         let (mut ranks, mut null, mut truncation, mut status) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (rank, observations) in (0..program.ranks).zip(observations) {
             let mut reader = Reader {
@@ -99,12 +103,12 @@ impl History {
                 truncation: Vec::new(),
                 status: Vec::new(),
             };
-            let defect = |what| Defect { rank, what };
+            let defect = |what| WrongObservation { rank, what };
             let operations = program.of_rank(rank).count();
             // The order between the records of two threads says nothing.
             let mut observations = observations.to_vec();
             observations.sort_by_key(|piece| thread_key(program, rank, piece.at));
-            let mut events: Vec<(usize, Event)> = Vec::new();
+            let mut events: Vec<(usize, HistoryEvent)> = Vec::new();
             for piece in &observations {
                 let key = |at: usize| (thread_key(program, rank, at), at);
                 let is_late = events.last().is_some_and(|(at, _)| key(*at) > key(piece.at)) || piece.at > operations;
@@ -116,9 +120,9 @@ impl History {
             if is_complete && let Some((probe, _)) = reader.held.first_key_value() {
                 return Err(defect(format!("the message that probe {probe} took was never received")));
             }
-            null.extend(reader.null.into_iter().map(|what| Defect { rank, what }));
-            truncation.extend(reader.truncation.into_iter().map(|what| Defect { rank, what }));
-            status.extend(reader.status.into_iter().map(|what| Defect { rank, what }));
+            null.extend(reader.null.into_iter().map(|what| WrongObservation { rank, what }));
+            truncation.extend(reader.truncation.into_iter().map(|what| WrongObservation { rank, what }));
+            status.extend(reader.status.into_iter().map(|what| WrongObservation { rank, what }));
             ranks.push(events);
         }
         let history = Self { ranks, null, truncation, status };
@@ -130,26 +134,30 @@ impl History {
     }
 
     /// No message is received twice and no step reported twice.
-    fn check_once(&self, program: &TestProgram) -> Result<(), Defect> {
+    fn check_once(&self, program: &TestProgram) -> Result<(), WrongObservation> {
         let mut taken = BTreeSet::new();
         let mut reported = BTreeSet::new();
         for (rank, events) in (0..program.ranks).zip(&self.ranks) {
             for (_, event) in events {
                 let (step, message) = match *event {
-                    Event::Received(step, message) | Event::TakenByProbe(step, message) => (Some(step), Some(message)),
-                    Event::Drained(_, message) => (None, Some(message)),
-                    Event::Cancelled(step) | Event::Found(step, _) | Event::FoundNothing(step) => (Some(step), None),
-                    Event::Sent(_) | Event::Irrelevant => (None, None),
+                    HistoryEvent::Received(step, message) | HistoryEvent::TakenByProbe(step, message) => {
+                        (Some(step), Some(message))
+                    }
+                    HistoryEvent::Drained(_, message) => (None, Some(message)),
+                    HistoryEvent::Cancelled(step) | HistoryEvent::Found(step, _) | HistoryEvent::FoundNothing(step) => {
+                        (Some(step), None)
+                    }
+                    HistoryEvent::Sent(_) | HistoryEvent::Irrelevant => (None, None),
                 };
                 if let Some(message) = message
                     && !taken.insert(message)
                 {
-                    return Err(Defect { rank, what: format!("message {message} was received twice") });
+                    return Err(WrongObservation { rank, what: format!("message {message} was received twice") });
                 }
                 if let Some(step) = step
                     && !reported.insert(step)
                 {
-                    return Err(Defect { rank, what: format!("step {step} was reported twice") });
+                    return Err(WrongObservation { rank, what: format!("step {step} was reported twice") });
                 }
             }
         }
@@ -157,33 +165,35 @@ impl History {
     }
 
     /// Every message was received, every receive reported and every send completed.
-    fn check_whole(&self, program: &TestProgram) -> Result<(), Defect> {
-        let events: Vec<&Event> = self.ranks.iter().flatten().map(|(_, event)| event).collect();
+    fn check_whole(&self, program: &TestProgram) -> Result<(), WrongObservation> {
+        let events: Vec<&HistoryEvent> = self.ranks.iter().flatten().map(|(_, event)| event).collect();
         for (step, message) in program.messages() {
             let is_taken = events.iter().any(|event| match **event {
-                Event::Received(_, other) | Event::TakenByProbe(_, other) | Event::Drained(_, other) => {
-                    other == step.id
-                }
+                HistoryEvent::Received(_, other)
+                | HistoryEvent::TakenByProbe(_, other)
+                | HistoryEvent::Drained(_, other) => other == step.id,
                 _ => false,
             });
             if !is_taken {
                 let rank = message.dest.unwrap_or(step.rank);
-                return Err(Defect { rank, what: format!("message {} was never received", step.id) });
+                return Err(WrongObservation { rank, what: format!("message {} was never received", step.id) });
             }
         }
         for step in &program.steps {
-            let is_reported = |is_result: &dyn Fn(&Event) -> bool| events.iter().any(|event| is_result(event));
+            let is_reported = |is_result: &dyn Fn(&HistoryEvent) -> bool| events.iter().any(|event| is_result(event));
             let id = step.id;
-            if program.posted_spec(step).is_some_and(|spec| spec.source != Source::Null)
-                && !is_reported(&|event| matches!(*event, Event::Received(of, _) | Event::Cancelled(of) if of == id))
+            if program.posted_spec(step).is_some_and(|spec| spec.source != MessageSource::Null)
+                && !is_reported(
+                    &|event| matches!(*event, HistoryEvent::Received(of, _) | HistoryEvent::Cancelled(of) if of == id),
+                )
             {
-                return Err(Defect {
+                return Err(WrongObservation {
                     rank: step.rank,
                     what: format!("receive {id} neither completed nor was cancelled"),
                 });
             }
-            if step.action.message().is_some() && !is_reported(&|event| *event == Event::Sent(id)) {
-                return Err(Defect { rank: step.rank, what: format!("send {id} never completed") });
+            if step.action.message().is_some() && !is_reported(&|event| *event == HistoryEvent::Sent(id)) {
+                return Err(WrongObservation { rank: step.rank, what: format!("send {id} never completed") });
             }
         }
         Ok(())
@@ -191,7 +201,7 @@ impl History {
 }
 
 impl Reader<'_> {
-    fn event(&mut self, event: &RawEvent) -> Result<Event, String> {
+    fn event(&mut self, event: &RawEvent) -> Result<HistoryEvent, String> {
         match *event {
             RawEvent::Received { step, status } => self.received(step, &status),
             RawEvent::Truncated { step, status } => self.truncated(step, &status),
@@ -200,22 +210,22 @@ impl Reader<'_> {
                 let any = ReceiveSpec::any(comm);
                 let message =
                     self.message(&any, &status).map_err(|what| format!("a matched probe of the drain phase {what}"))?;
-                Ok(Event::Drained(comm, message))
+                Ok(HistoryEvent::Drained(comm, message))
             }
             RawEvent::Cancelled { step } => match self.posting(step)?.source {
-                Source::Null => Err(impossible_result(step)),
-                _ => Ok(Event::Cancelled(step)),
+                MessageSource::Null => Err(impossible_result(step)),
+                _ => Ok(HistoryEvent::Cancelled(step)),
             },
             RawEvent::FoundNothing { step } => match self.step(step)?.action {
-                Action::Probe(spec, _) if spec.source == Source::Null => {
+                Action::Probe(spec, _) if spec.source == MessageSource::Null => {
                     self.null.push(format!("probe {step} of MPI_PROC_NULL found nothing (spec/matching.md, N-3)"));
-                    Ok(Event::Irrelevant)
+                    Ok(HistoryEvent::Irrelevant)
                 }
-                Action::Probe(..) => Ok(Event::FoundNothing(step)),
+                Action::Probe(..) => Ok(HistoryEvent::FoundNothing(step)),
                 _ => Err(impossible_result(step)),
             },
             RawEvent::Sent { step } => match self.step(step)?.action.message() {
-                Some(_) => Ok(Event::Sent(step)),
+                Some(_) => Ok(HistoryEvent::Sent(step)),
                 None => Err(impossible_result(step)),
             },
             RawEvent::Failed { step, class: -1 } => {
@@ -227,7 +237,7 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&self, id: StepId) -> Result<&Step, String> {
+    fn step(&self, id: StepId) -> Result<&ProgramStep, String> {
         let step = self.program.step(id).map(|(_, step)| step).filter(|step| step.is_of(self.rank));
         step.ok_or_else(|| format!("it reported step {id}, which it does not perform"))
     }
@@ -237,7 +247,7 @@ impl Reader<'_> {
         self.program.posted_spec(step).copied().ok_or_else(|| impossible_result(id))
     }
 
-    fn received(&mut self, step: StepId, status: &ObservedStatus) -> Result<Event, String> {
+    fn received(&mut self, step: StepId, status: &ObservedStatus) -> Result<HistoryEvent, String> {
         let probe = match self.step(step)?.action {
             Action::ReceiveProbed(of, _) => Some(of),
             Action::Probe(_, call) if call.takes() => Some(step),
@@ -256,7 +266,7 @@ impl Reader<'_> {
             if message != taken {
                 return Err(format!("step {step} received message {message}, but probe {probe} took message {taken}"));
             }
-            return Ok(Event::Irrelevant);
+            return Ok(HistoryEvent::Irrelevant);
         }
         let spec = self.posting(step)?;
         if status.flags & CALLED_CANCELLED != 0 {
@@ -265,7 +275,7 @@ impl Reader<'_> {
                  (MPI 4.1, 3.8.4)"
             ));
         }
-        if spec.source == Source::Null {
+        if spec.source == MessageSource::Null {
             return Ok(self.no_process("receive", step, status));
         }
         if matches!(self.step(step)?.action, Action::SendReceive(_, _, Form::Nonblocking)) {
@@ -282,13 +292,13 @@ impl Reader<'_> {
                  3.2.4; spec/matching.md, S-4)",
                 ReceiveSpec::SHORT_BUFFER
             ));
-            return Ok(Event::Received(step, id));
+            return Ok(HistoryEvent::Received(step, id));
         }
-        message.map(|message| Event::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
+        message.map(|message| HistoryEvent::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
     }
 
     /// The payload identifies the message, because no empty one is accepted.
-    fn isendrecv(&mut self, step: StepId, spec: &ReceiveSpec, status: &ObservedStatus) -> Result<Event, String> {
+    fn isendrecv(&mut self, step: StepId, spec: &ReceiveSpec, status: &ObservedStatus) -> Result<HistoryEvent, String> {
         let sent = self.program.messages().find(|(from, _)| Some(from.id) == status.message);
         if let Some((from, message)) = sent {
             let source = i32::from(message.comm.rank_of(from.rank, self.program.ranks));
@@ -304,11 +314,11 @@ impl Reader<'_> {
             let status = ObservedStatus { source: right.0, tag: right.1, count: right.2, ..*status };
             let message = self.message(spec, &status);
             return message
-                .map(|message| Event::Received(step, message))
+                .map(|message| HistoryEvent::Received(step, message))
                 .map_err(|what| format!("receive {step} {what}"));
         }
         let message = self.message(spec, status);
-        message.map(|message| Event::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
+        message.map(|message| HistoryEvent::Received(step, message)).map_err(|what| format!("receive {step} {what}"))
     }
 
     /// The message that does not fit the buffer of `spec`, as far as the status identifies it.
@@ -318,7 +328,7 @@ impl Reader<'_> {
     }
 
     /// Only the status identifies a truncated message; the rules make sure that this is enough.
-    fn truncated(&mut self, step: StepId, status: &ObservedStatus) -> Result<Event, String> {
+    fn truncated(&mut self, step: StepId, status: &ObservedStatus) -> Result<HistoryEvent, String> {
         let spec = self.posting(step)?;
         let like =
             self.envelope_of(&spec, status).map_err(|what| format!("receive {step} was truncated, and {what}"))?;
@@ -332,7 +342,7 @@ impl Reader<'_> {
                         ReceiveSpec::SHORT_BUFFER
                     ));
                 }
-                Ok(Event::Received(step, *id))
+                Ok(HistoryEvent::Received(step, *id))
             }
             None => Err(format!(
                 "receive {step} returned MPI_ERR_TRUNCATE, and every message from {} with tag {} fits",
@@ -341,9 +351,9 @@ impl Reader<'_> {
         }
     }
 
-    fn found(&mut self, step: StepId, status: &ObservedStatus) -> Result<Event, String> {
+    fn found(&mut self, step: StepId, status: &ObservedStatus) -> Result<HistoryEvent, String> {
         let Action::Probe(spec, call) = self.step(step)?.action else { return Err(impossible_result(step)) };
-        if spec.source == Source::Null {
+        if spec.source == MessageSource::Null {
             if call.takes() {
                 self.held.insert(step, None);
             }
@@ -356,14 +366,14 @@ impl Reader<'_> {
         };
         if call.takes() {
             self.held.insert(step, Some(id));
-            Ok(Event::TakenByProbe(step, id))
+            Ok(HistoryEvent::TakenByProbe(step, id))
         } else {
-            Ok(Event::Found(step, id))
+            Ok(HistoryEvent::Found(step, id))
         }
     }
 
     /// Clauses N-2 and N-3: the status of an operation with `MPI_PROC_NULL`.
-    fn no_process(&mut self, what: &str, step: StepId, status: &ObservedStatus) -> Event {
+    fn no_process(&mut self, what: &str, step: StepId, status: &ObservedStatus) -> HistoryEvent {
         let &ObservedStatus { source, tag, count, .. } = status;
         if (source, tag, count) != (NO_PROCESS, NO_TAG, 0) {
             self.null.push(format!(
@@ -371,7 +381,7 @@ impl Reader<'_> {
                  (MPI 4.1, 3.10: source MPI_PROC_NULL, tag MPI_ANY_TAG, no bytes; spec/matching.md, N-2 and N-3)"
             ));
         }
-        Event::Irrelevant
+        HistoryEvent::Irrelevant
     }
 
     /// The messages to this rank that agree with a status in communicator, source and tag.
@@ -385,7 +395,7 @@ impl Reader<'_> {
                 status.source
             ));
         };
-        let is_it = |step: &Step, message: &Message| {
+        let is_it = |step: &ProgramStep, message: &Message| {
             step.rank == from
                 && message.dest == Some(self.rank)
                 && message.comm == spec.comm

@@ -31,9 +31,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::history::{Event, History};
+use crate::history::{History, HistoryEvent};
 use crate::outcome::Observation;
-use crate::program::{Action, Comm, Mode, ReceiveSpec, Step, StepId, TestProgram};
+use crate::program::{Action, Comm, ProgramStep, ReceiveSpec, SendMode, StepId, TestProgram};
 use crate::violation::{Link, Reason, Violation};
 
 /// Judges the observations of each rank. `is_complete`: the program ended.
@@ -174,9 +174,9 @@ impl<'a> Graph<'a> {
         last
     }
 
-    fn add_event(&mut self, rank: u8, report: usize, event: Event) {
+    fn add_event(&mut self, rank: u8, report: usize, event: HistoryEvent) {
         match event {
-            Event::Received(receive, message) => {
+            HistoryEvent::Received(receive, message) => {
                 let taken = self.node(Node::Match(message));
                 self.before(taken, report, Reason::Completed);
                 if let Some(place) = self.place(rank, receive) {
@@ -185,18 +185,20 @@ impl<'a> Graph<'a> {
                 }
                 self.add_sending(message, taken);
             }
-            Event::TakenByProbe(_, message) | Event::Drained(_, message) | Event::Found(_, message) => {
+            HistoryEvent::TakenByProbe(_, message)
+            | HistoryEvent::Drained(_, message)
+            | HistoryEvent::Found(_, message) => {
                 self.add_sending(message, report);
             }
-            Event::Sent(send) => {
+            HistoryEvent::Sent(send) => {
                 let message = self.program.step(send).and_then(|(_, step)| step.action.message());
-                if message.is_some_and(|message| message.mode == Mode::Synchronous && message.dest.is_some())
+                if message.is_some_and(|message| message.mode == SendMode::Synchronous && message.dest.is_some())
                     && let Some(received) = self.reception_of(send)
                 {
                     self.before(received, report, Reason::Completed);
                 }
             }
-            Event::Cancelled(_) | Event::FoundNothing(_) | Event::Irrelevant => {}
+            HistoryEvent::Cancelled(_) | HistoryEvent::FoundNothing(_) | HistoryEvent::Irrelevant => {}
         }
     }
 
@@ -214,8 +216,10 @@ impl<'a> Graph<'a> {
         for (rank, events) in (0..).zip(&self.history.ranks) {
             for (index, (_, event)) in events.iter().enumerate() {
                 match *event {
-                    Event::Received(_, other) if other == message => return Some(self.node(Node::Match(message))),
-                    Event::TakenByProbe(_, other) | Event::Drained(_, other) if other == message => {
+                    HistoryEvent::Received(_, other) if other == message => {
+                        return Some(self.node(Node::Match(message)));
+                    }
+                    HistoryEvent::TakenByProbe(_, other) | HistoryEvent::Drained(_, other) if other == message => {
                         return Some(self.node(Node::Report(rank, index)));
                     }
                     _ => {}
@@ -230,7 +234,7 @@ impl<'a> Graph<'a> {
     fn reception_of(&mut self, message: StepId) -> Option<usize> {
         let matched_probes = (0..).zip(&self.history.ranks).find_map(|(rank, events)| {
             events.iter().find_map(|(_, event)| match *event {
-                Event::TakenByProbe(probe, other) if other == message => Some((rank, probe)),
+                HistoryEvent::TakenByProbe(probe, other) if other == message => Some((rank, probe)),
                 _ => None,
             })
         });
@@ -246,10 +250,10 @@ impl<'a> Graph<'a> {
     fn end_of_receive(&mut self, rank: u8, receive: StepId) -> Option<usize> {
         let events = &self.history.ranks[usize::from(rank)];
         let (index, (_, event)) = events.iter().enumerate().find(
-            |(_, (_, event))| matches!(*event, Event::Received(other, _) | Event::Cancelled(other) if other == receive),
+            |(_, (_, event))| matches!(*event, HistoryEvent::Received(other, _) | HistoryEvent::Cancelled(other) if other == receive),
         )?;
         Some(match *event {
-            Event::Received(_, message) => self.node(Node::Match(message)),
+            HistoryEvent::Received(_, message) => self.node(Node::Match(message)),
             _ => self.node(Node::Report(rank, index)),
         })
     }
@@ -268,16 +272,16 @@ impl<'a> Graph<'a> {
                 }
             };
             match *event {
-                Event::Received(step, message) => {
+                HistoryEvent::Received(step, message) => {
                     let node = self.node(Node::Match(message));
                     if let (Some(spec), Some(place)) = (spec_of(self, step), self.place(rank, step)) {
                         self.add_rules(rank, message, Taker { spec, place, node });
                     }
                 }
-                Event::TakenByProbe(step, message) | Event::Found(step, message) => {
+                HistoryEvent::TakenByProbe(step, message) | HistoryEvent::Found(step, message) => {
                     if let (Some(spec), Some(place)) = (spec_of(self, step), self.place(rank, step)) {
                         self.add_rules(rank, message, Taker { spec, place, node: report });
-                        if matches!(event, Event::Found(..)) {
+                        if matches!(event, HistoryEvent::Found(..)) {
                             if let Some(taken) = self.taken(message) {
                                 self.before(report, taken, Reason::Found);
                             }
@@ -285,11 +289,14 @@ impl<'a> Graph<'a> {
                         }
                     }
                 }
-                Event::Drained(comm, message) => {
+                HistoryEvent::Drained(comm, message) => {
                     let spec = ReceiveSpec::any(comm);
                     self.add_rules(rank, message, Taker { spec, place: end, node: report });
                 }
-                Event::Cancelled(_) | Event::FoundNothing(_) | Event::Sent(_) | Event::Irrelevant => {}
+                HistoryEvent::Cancelled(_)
+                | HistoryEvent::FoundNothing(_)
+                | HistoryEvent::Sent(_)
+                | HistoryEvent::Irrelevant => {}
             }
         }
     }
@@ -334,7 +341,7 @@ impl<'a> Graph<'a> {
         let Some(envelope) = sender.action.message() else { return };
         let Some(taken) = self.taken(message) else { return };
         let thread = program.thread_at(rank, place);
-        let takes = |step: &Step| {
+        let takes = |step: &ProgramStep| {
             let spec = match &step.action {
                 Action::Probe(spec, call) => call.takes().then_some(spec),
                 _ => program.posted_spec(step),
@@ -354,7 +361,7 @@ impl<'a> Graph<'a> {
             {
                 let missed = self.history.ranks[usize::from(rank)]
                     .iter()
-                    .position(|(_, event)| *event == Event::FoundNothing(step.id));
+                    .position(|(_, event)| *event == HistoryEvent::FoundNothing(step.id));
                 if let Some(index) = missed {
                     let report = self.node(Node::Report(rank, index));
                     self.before(taken, report, Reason::Known(probe, message));
@@ -446,7 +453,7 @@ impl<'a> Graph<'a> {
             Node::Match(message) => {
                 let events = self.history.ranks.iter().flatten();
                 let taker = events.into_iter().find_map(|(_, event)| match *event {
-                    Event::Received(receive, other) if other == message => Some(receive),
+                    HistoryEvent::Received(receive, other) if other == message => Some(receive),
                     _ => None,
                 });
                 format!("receive {} takes message {message}", taker.unwrap_or_default())
@@ -456,16 +463,18 @@ impl<'a> Graph<'a> {
                 let (at, event) = self.history.ranks[usize::from(rank)][index];
                 let call = self.name_call(rank, at);
                 match event {
-                    Event::Received(receive, _) => format!("{call} reports that receive {receive} is complete"),
-                    Event::TakenByProbe(probe, message) => format!("matched probe {probe} takes message {message}"),
-                    Event::Drained(_, message) => {
+                    HistoryEvent::Received(receive, _) => format!("{call} reports that receive {receive} is complete"),
+                    HistoryEvent::TakenByProbe(probe, message) => {
+                        format!("matched probe {probe} takes message {message}")
+                    }
+                    HistoryEvent::Drained(_, message) => {
                         format!("rank {rank} receives message {message} in the drain phase")
                     }
-                    Event::Cancelled(receive) => format!("receive {receive} is cancelled"),
-                    Event::Found(probe, message) => format!("probe {probe} finds message {message}"),
-                    Event::FoundNothing(probe) => format!("probe {probe} finds nothing"),
-                    Event::Sent(send) => format!("{call} reports that send {send} is complete"),
-                    Event::Irrelevant => call,
+                    HistoryEvent::Cancelled(receive) => format!("receive {receive} is cancelled"),
+                    HistoryEvent::Found(probe, message) => format!("probe {probe} finds message {message}"),
+                    HistoryEvent::FoundNothing(probe) => format!("probe {probe} finds nothing"),
+                    HistoryEvent::Sent(send) => format!("{call} reports that send {send} is complete"),
+                    HistoryEvent::Irrelevant => call,
                 }
             }
         }
@@ -482,10 +491,12 @@ impl<'a> Graph<'a> {
 /// Messages that no rank is known to have received, for a program that did not end.
 #[must_use]
 pub fn missing(program: &TestProgram, history: &History) -> Vec<StepId> {
-    let events: Vec<Event> = history.ranks.iter().flatten().map(|(_, event)| *event).collect();
+    let events: Vec<HistoryEvent> = history.ranks.iter().flatten().map(|(_, event)| *event).collect();
     let is_taken = |id: StepId| {
         events.iter().any(|event| {
-            let (Event::Received(_, message) | Event::TakenByProbe(_, message) | Event::Drained(_, message)) = *event
+            let (HistoryEvent::Received(_, message)
+            | HistoryEvent::TakenByProbe(_, message)
+            | HistoryEvent::Drained(_, message)) = *event
             else {
                 return false;
             };

@@ -6,13 +6,13 @@ use std::fmt;
 use mb_core::random::Random;
 
 use crate::arrival;
-use crate::history::{Event, History};
+use crate::history::{History, HistoryEvent};
 use crate::judge;
 use crate::outcome::Observation;
-use crate::program::{Action, Comm, Form, Layout, Mode, StepId, TestProgram};
+use crate::program::{Action, Comm, Form, Layout, SendMode, StepId, TestProgram};
 use crate::simulate::{self, Contract, SimulatedLibrary};
 use crate::violation::Violation;
-use crate::wire::{self, End, RankOutcome, WireError};
+use crate::wire::{self, RankEnd, RankOutcome, WireError};
 
 /// A failure of an MPI library.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ impl fmt::Display for Failure {
 
 /// Counts over the programs of a run that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct ProgramCounts {
     /// Programs that ended.
     pub programs: u64,
     /// Their steps; a barrier is one.
@@ -134,7 +134,7 @@ pub struct RunVerdict {
     /// The first program whose outcome no order of arrivals explains.
     pub unexplained: Option<usize>,
     /// Counts.
-    pub counts: Counts,
+    pub counts: ProgramCounts,
 }
 
 /// Judges the outcome files of a run that began with program `first`.
@@ -147,7 +147,8 @@ pub fn judge_run(programs: &[TestProgram], first: usize, files: &[Vec<u8>]) -> R
         .zip(files)
         .map(|(rank, bytes)| wire::decode(bytes, rank, ranks, programs.len()))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut judged = RunVerdict { next: first, failures: Vec::new(), unexplained: None, counts: Counts::default() };
+    let mut judged =
+        RunVerdict { next: first, failures: Vec::new(), unexplained: None, counts: ProgramCounts::default() };
     let mut at = vec![0; parts.len()];
     while judged.next < programs.len() {
         let index = judged.next;
@@ -167,11 +168,11 @@ pub fn judge_run(programs: &[TestProgram], first: usize, files: &[Vec<u8>]) -> R
         judged.next += 1;
         let observations: Vec<&[Observation]> =
             here.iter().map(|part| part.map_or(&[][..], |part| &part.observations[..])).collect();
-        if here.iter().all(|part| part.is_some_and(|part| part.end == End::Finished)) {
+        if here.iter().all(|part| part.is_some_and(|part| part.end == RankEnd::Finished)) {
             judged.add_finished(index, program, &observations);
             continue;
         }
-        let is_stuck = here.iter().any(|part| matches!(part, Some(RankOutcome { end: End::Stuck(_), .. })));
+        let is_stuck = here.iter().any(|part| matches!(part, Some(RankOutcome { end: RankEnd::Stuck(_), .. })));
         judged.failures.push((index, if is_stuck { stuck(program, &here, &observations) } else { Failure::Crashed }));
         break;
     }
@@ -193,7 +194,7 @@ fn stuck(program: &TestProgram, parts: &[Option<&RankOutcome>], observations: &[
     let at = parts
         .iter()
         .map(|part| match part.map(|part| part.end) {
-            Some(End::Stuck(at)) => Some(at),
+            Some(RankEnd::Stuck(at)) => Some(at),
             _ => None,
         })
         .collect();
@@ -221,14 +222,14 @@ impl RunVerdict {
         for (_, event) in history.ranks.iter().flatten() {
             counts.outcomes += 1;
             *match event {
-                Event::Received(..) => &mut counts.received,
-                Event::TakenByProbe(..) => &mut counts.matched_probes,
-                Event::Drained(..) => &mut counts.drained,
-                Event::Cancelled(_) => &mut counts.cancelled,
-                Event::Found(..) => &mut counts.found,
-                Event::FoundNothing(_) => &mut counts.missed,
-                Event::Sent(_) => &mut counts.sent,
-                Event::Irrelevant => continue,
+                HistoryEvent::Received(..) => &mut counts.received,
+                HistoryEvent::TakenByProbe(..) => &mut counts.matched_probes,
+                HistoryEvent::Drained(..) => &mut counts.drained,
+                HistoryEvent::Cancelled(_) => &mut counts.cancelled,
+                HistoryEvent::Found(..) => &mut counts.found,
+                HistoryEvent::FoundNothing(_) => &mut counts.missed,
+                HistoryEvent::Sent(_) => &mut counts.sent,
+                HistoryEvent::Irrelevant => continue,
             } += 1;
         }
         counts.together += program.startall_groups().iter().map(|group| group.len() as u64).sum::<u64>();
@@ -245,17 +246,17 @@ impl RunVerdict {
     }
 }
 
-impl Counts {
+impl ProgramCounts {
     /// Counts the kinds of the send or receive of an event.
-    fn add_kinds(&mut self, program: &TestProgram, event: Event) {
+    fn add_kinds(&mut self, program: &TestProgram, event: HistoryEvent) {
         let message = |id| program.step(id).and_then(|(_, step)| step.action.message());
         match event {
-            Event::Sent(send) => {
+            HistoryEvent::Sent(send) => {
                 let mode = message(send).map(|message| message.mode);
-                self.ready += u64::from(mode == Some(Mode::Ready));
-                self.buffered += u64::from(mode == Some(Mode::Buffered));
+                self.ready += u64::from(mode == Some(SendMode::Ready));
+                self.buffered += u64::from(mode == Some(SendMode::Buffered));
             }
-            Event::Received(receive, taken) => {
+            HistoryEvent::Received(receive, taken) => {
                 let spec = program.step(receive).and_then(|(_, step)| program.posted_spec(step));
                 if let (Some(spec), Some(message)) = (spec, message(taken)) {
                     self.truncated += u64::from(spec.truncates(taken, message));
@@ -263,17 +264,20 @@ impl Counts {
                     self.in_sessions += u64::from(message.comm == Comm::Session);
                     self.derived += u64::from((spec.layout, message.layout) != (Layout::Bytes, Layout::Bytes));
                     self.partitioned += u64::from(spec.partitions > 0);
-                    self.wide += u64::from(spec.counts != crate::program::Counts::Int);
+                    self.wide += u64::from(spec.counts != crate::program::CountType::Int);
                     let by = program.step(receive).map(|(_, step)| &step.action);
                     self.isendrecv += u64::from(matches!(by, Some(Action::SendReceive(_, _, Form::Nonblocking))));
                 }
             }
-            Event::TakenByProbe(_, taken) | Event::Drained(_, taken) => {
+            HistoryEvent::TakenByProbe(_, taken) | HistoryEvent::Drained(_, taken) => {
                 let comm = message(taken).map(|message| message.comm);
                 self.across += u64::from(comm == Some(Comm::Across));
                 self.in_sessions += u64::from(comm == Some(Comm::Session));
             }
-            Event::Cancelled(_) | Event::Found(..) | Event::FoundNothing(_) | Event::Irrelevant => {}
+            HistoryEvent::Cancelled(_)
+            | HistoryEvent::Found(..)
+            | HistoryEvent::FoundNothing(_)
+            | HistoryEvent::Irrelevant => {}
         }
     }
 }
@@ -297,7 +301,7 @@ fn is_free(program: &TestProgram, history: &History) -> bool {
 }
 
 /// The matching decisions, without the order in which they were reported.
-fn pairs(history: &History) -> Vec<Event> {
+fn pairs(history: &History) -> Vec<HistoryEvent> {
     let events = history.ranks.iter().flatten().map(|(_, event)| *event);
-    events.filter(|event| !matches!(event, Event::Sent(_) | Event::Irrelevant)).collect()
+    events.filter(|event| !matches!(event, HistoryEvent::Sent(_) | HistoryEvent::Irrelevant)).collect()
 }

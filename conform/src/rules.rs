@@ -50,8 +50,8 @@
 use std::fmt;
 
 use crate::program::{
-    Action, Comm, CompleteCall, Counts, Form, Lane, Layout, MAX_STEP, MAX_THREADS, Message, Mode, ReceiveSpec,
-    SizeClass, Source, Step, StepId, TestProgram,
+    Action, Comm, CompleteCall, CountType, Form, Lane, Layout, MAX_STEP, MAX_THREADS, Message, MessageSource,
+    ProgramStep, ReceiveSpec, SendMode, SizeClass, StepId, TestProgram,
 };
 
 /// A rule that a program breaks.
@@ -92,7 +92,7 @@ fn broken_rule_in_order(program: &TestProgram) -> Option<BrokenRule> {
 }
 
 /// Why the step at `at` is not valid.
-fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
+fn invalid(program: &TestProgram, at: usize, step: &ProgramStep) -> Option<&'static str> {
     let rank = step.rank;
     if step.id > MAX_STEP || program.steps[..at].iter().any(|other| other.id == step.id) {
         return Some("its number is too large or used twice");
@@ -111,12 +111,12 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         if message.partitions == 0 && message.size == SizeClass::Empty && has_indistinguishable(program, at, message) {
             return Some("two empty messages could not be told apart");
         }
-        if message.mode == Mode::Ready && !is_ready_certain(program, at, message) {
+        if message.mode == SendMode::Ready && !is_ready_certain(program, at, message) {
             return Some("its receive might not be posted");
         }
     }
     if let Action::SendReceive(message, spec, form) = &step.action
-        && (message.comm != spec.comm || message.mode != Mode::Standard || form.is_persistent())
+        && (message.comm != spec.comm || message.mode != SendMode::Standard || form.is_persistent())
     {
         return Some("MPI_Sendrecv needs one communicator and standard mode, and is not persistent");
     }
@@ -126,12 +126,12 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
     let spec = step.action.accepting();
     if let Some(spec) = spec
         && matches!(step.action, Action::Probe(..))
-        && (spec.layout != Layout::Bytes || spec.counts != Counts::Int)
+        && (spec.layout != Layout::Bytes || spec.counts != CountType::Int)
     {
         return Some("a probe has no datatype and no count");
     }
     if let Some(spec) = spec
-        && let Source::Rank(source) = spec.source
+        && let MessageSource::Rank(source) = spec.source
         && !is_peer(spec.comm, source)
     {
         return Some("the source is not a rank of the communicator");
@@ -167,7 +167,7 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
         match (&step.action, &named.action) {
             (Action::Restart(_), Action::Receive(_, form)) => form.is_persistent() && !is_partitioned,
             (Action::Cancel(_), Action::Receive(spec, form)) => {
-                *form != Form::Blocking && spec.source != Source::Null && !is_partitioned
+                *form != Form::Blocking && spec.source != MessageSource::Null && !is_partitioned
             }
             (
                 Action::Complete(..),
@@ -190,12 +190,12 @@ fn invalid(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str
 }
 
 /// Why the thread of `step` is not valid.
-fn invalid_thread(program: &TestProgram, step: &Step) -> Option<&'static str> {
+fn invalid_thread(program: &TestProgram, step: &ProgramStep) -> Option<&'static str> {
     if step.thread >= MAX_THREADS || step.action == Action::Barrier && step.thread > 0 {
         return Some("its thread is out of range, or not the first for a barrier");
     }
     if program.is_threaded()
-        && (step.action.is_together() || step.action.message().is_some_and(|message| message.mode == Mode::Ready))
+        && (step.action.is_together() || step.action.message().is_some_and(|message| message.mode == SendMode::Ready))
     {
         return Some("threads use neither MPI_Startall nor ready sends");
     }
@@ -203,7 +203,7 @@ fn invalid_thread(program: &TestProgram, step: &Step) -> Option<&'static str> {
 }
 
 /// Why `step` is not valid because of a session, or of a message that its payload does not identify.
-fn invalid_session(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
+fn invalid_session(program: &TestProgram, at: usize, step: &ProgramStep) -> Option<&'static str> {
     let rank = step.rank;
     if step.action.is_together() {
         let before = program.steps[..at].iter().rev().find(|other| other.is_of(rank));
@@ -239,19 +239,19 @@ fn is_valid_partitioned(action: &Action) -> bool {
         Action::Send(message, form) => {
             is_number(message.partitions)
                 && form.is_persistent()
-                && message.mode == Mode::Standard
+                && message.mode == SendMode::Standard
                 && message.comm != Comm::Across
                 && message.dest.is_some()
-                && (message.layout, message.counts) == (Layout::Bytes, Counts::Int)
+                && (message.layout, message.counts) == (Layout::Bytes, CountType::Int)
         }
         Action::Receive(spec, form) => {
             is_number(spec.partitions)
                 && form.is_persistent()
                 && spec.comm != Comm::Across
-                && matches!(spec.source, Source::Rank(_))
+                && matches!(spec.source, MessageSource::Rank(_))
                 && spec.tag.is_some()
                 && !spec.short
-                && (spec.layout, spec.counts) == (Layout::Bytes, Counts::Int)
+                && (spec.layout, spec.counts) == (Layout::Bytes, CountType::Int)
         }
         _ => false,
     }
@@ -284,7 +284,7 @@ fn has_indistinguishable_long(program: &TestProgram, rank: u8, spec: &ReceiveSpe
 }
 
 /// Why the step at `at` might wait forever.
-fn unbounded(program: &TestProgram, at: usize, step: &Step) -> Option<&'static str> {
+fn unbounded(program: &TestProgram, at: usize, step: &ProgramStep) -> Option<&'static str> {
     const SEND: &str = "the message might never be received";
     const RECEIVE: &str = "no message might be left for it";
     let lane = step.lane();
@@ -323,7 +323,7 @@ fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool 
             is_send_certain(program, at, message, now) && is_receive_certain(program, step.lane(), spec, at, now)
         }
         Action::Receive(spec, _) => {
-            let is_about = |other: &Step| other.action.references() == [id];
+            let is_about = |other: &ProgramStep| other.action.references() == [id];
             let later = program.steps[at..now].iter().enumerate().rev();
             let last = later.clone().find(|(_, other)| matches!(other.action, Action::Restart(_)) && is_about(other));
             let posted = last.map_or(at, |(index, _)| at + index);
@@ -338,13 +338,13 @@ fn is_completion_certain(program: &TestProgram, id: StepId, now: usize) -> bool 
 }
 
 /// Whether as many partitioned receives as sends have the communicator, ranks and tag of `step`.
-fn has_partner(program: &TestProgram, step: &Step) -> bool {
-    let channel = |step: &Step| match &step.action {
+fn has_partner(program: &TestProgram, step: &ProgramStep) -> bool {
+    let channel = |step: &ProgramStep| match &step.action {
         Action::Send(message, _) if message.partitions > 0 => {
             Some((message.comm, step.rank, message.dest?, message.tag))
         }
         Action::Receive(spec, _) if spec.partitions > 0 => match spec.source {
-            Source::Rank(source) => Some((spec.comm, source, step.rank, spec.tag?)),
+            MessageSource::Rank(source) => Some((spec.comm, source, step.rank, spec.tag?)),
             _ => None,
         },
         _ => None,
@@ -363,7 +363,7 @@ fn is_receive_certain(
     posted: usize,
     now: usize,
 ) -> bool {
-    if spec.source == Source::Null {
+    if spec.source == MessageSource::Null {
         return true;
     }
     let on_their_way: Vec<(u8, &Message)> = program.steps[..=now]
@@ -381,7 +381,7 @@ fn is_receive_certain(
 }
 
 /// The arguments with which `step` may take a message, as a receive or a matched probe.
-fn taker<'a>(program: &'a TestProgram, step: &'a Step) -> Option<&'a ReceiveSpec> {
+fn taker<'a>(program: &'a TestProgram, step: &'a ProgramStep) -> Option<&'a ReceiveSpec> {
     match &step.action {
         Action::Probe(spec, call) if call.takes() => Some(spec),
         _ => program.posted_spec(step),
@@ -393,7 +393,7 @@ fn taker<'a>(program: &'a TestProgram, step: &'a Step) -> Option<&'a ReceiveSpec
 fn is_send_certain(program: &TestProgram, at: usize, message: &Message, now: usize) -> bool {
     let Some(dest) = message.dest else { return true };
     let from = program.steps[at].rank;
-    if message.mode == Mode::Buffered {
+    if message.mode == SendMode::Buffered {
         return true;
     }
     if dest != from && program.steps[now + 1..].iter().all(|step| !(step.is_of(dest) && step.action.waits())) {
@@ -420,7 +420,7 @@ fn is_ready_certain(program: &TestProgram, at: usize, message: &Message) -> bool
 
 /// Whether `steps` post more receives that accept the message sent at `at` than other messages can
 /// match.
-fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[Step]) -> bool {
+fn is_one_left(program: &TestProgram, at: usize, message: &Message, steps: &[ProgramStep]) -> bool {
     let from = program.steps[at].rank;
     let lane = program.steps[at].lane();
     let Some(dest) = message.dest else { return false };

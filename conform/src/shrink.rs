@@ -4,8 +4,8 @@
 
 use crate::generate::MAX_RANKS;
 use crate::program::{
-    Action, Comm, CompleteCall, Counts, Form, Layout, Message, Mode, ProbeCall, ReceiveSpec, SizeClass, Source, Step,
-    StepId, TestProgram,
+    Action, Comm, CompleteCall, CountType, Form, Layout, Message, MessageSource, ProbeCall, ProgramStep, ReceiveSpec,
+    SendMode, SizeClass, StepId, TestProgram,
 };
 use crate::rules;
 
@@ -77,7 +77,7 @@ fn without(program: &TestProgram, is_gone: impl Fn(usize) -> bool) -> TestProgra
     strip(program, &|step| gone.contains(&step.id))
 }
 
-fn strip(program: &TestProgram, is_gone: &dyn Fn(&Step) -> bool) -> TestProgram {
+fn strip(program: &TestProgram, is_gone: &dyn Fn(&ProgramStep) -> bool) -> TestProgram {
     let mut gone: Vec<StepId> = program.steps.iter().filter(|step| is_gone(step)).map(|step| step.id).collect();
     let mut steps = Vec::new();
     for step in &program.steps {
@@ -109,8 +109,8 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     if program.ranks <= 1 {
         return None;
     }
-    let names = |spec: &ReceiveSpec| spec.source == Source::Rank(rank);
-    let is_gone = |step: &Step| {
+    let names = |spec: &ReceiveSpec| spec.source == MessageSource::Rank(rank);
+    let is_gone = |step: &ProgramStep| {
         let is_about = match &step.action {
             Action::Send(message, _) => message.dest == Some(rank),
             Action::SendReceive(message, spec, _) => message.dest == Some(rank) || names(spec),
@@ -125,7 +125,7 @@ fn without_rank(program: &TestProgram, rank: u8) -> Option<TestProgram> {
     for step in &mut other.steps {
         lower(&mut step.rank);
         let lower_source = |spec: &mut ReceiveSpec| {
-            if let Source::Rank(source) = &mut spec.source {
+            if let MessageSource::Rank(source) = &mut spec.source {
                 lower(source);
             }
         };
@@ -173,8 +173,8 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
             if message.size == SizeClass::Empty {
                 simpler.push(Action::Send(Message { size: SizeClass::Short, ..*message }, *form));
             }
-            if message.mode != Mode::Standard {
-                simpler.push(Action::Send(Message { mode: Mode::Standard, ..*message }, *form));
+            if message.mode != SendMode::Standard {
+                simpler.push(Action::Send(Message { mode: SendMode::Standard, ..*message }, *form));
             }
             if message.tag > 0 {
                 simpler.push(Action::Send(Message { tag: 0, ..*message }, *form));
@@ -239,16 +239,16 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
 
 /// `message` as bytes, and with a count of type `int`.
 fn plain_messages(message: &Message) -> Vec<Message> {
-    let all = [Message { layout: Layout::Bytes, ..*message }, Message { counts: Counts::Int, ..*message }];
+    let all = [Message { layout: Layout::Bytes, ..*message }, Message { counts: CountType::Int, ..*message }];
     all.into_iter().filter(|other| other != message).collect()
 }
 
 /// `spec` with a buffer of bytes, with a count of type `int`, and with each rank as the source in place of
 /// `MPI_ANY_SOURCE`; not all of them are members of the communicator.
 fn plain_specs(spec: &ReceiveSpec) -> Vec<ReceiveSpec> {
-    let mut all = vec![ReceiveSpec { layout: Layout::Bytes, ..*spec }, ReceiveSpec { counts: Counts::Int, ..*spec }];
-    if spec.source == Source::Any {
-        all.extend((0..MAX_RANKS).map(|rank| ReceiveSpec { source: Source::Rank(rank), ..*spec }));
+    let mut all = vec![ReceiveSpec { layout: Layout::Bytes, ..*spec }, ReceiveSpec { counts: CountType::Int, ..*spec }];
+    if spec.source == MessageSource::Any {
+        all.extend((0..MAX_RANKS).map(|rank| ReceiveSpec { source: MessageSource::Rank(rank), ..*spec }));
     }
     all.retain(|other| other != spec);
     all
@@ -269,7 +269,7 @@ fn with_partitioned_tag_0(program: &TestProgram) -> TestProgram {
 
 /// `program` with one thread per rank, or with one thread of a rank joined to its first.
 fn with_fewer_threads(program: &TestProgram) -> Vec<TestProgram> {
-    let joined = |is_joined: &dyn Fn(&Step) -> bool| {
+    let joined = |is_joined: &dyn Fn(&ProgramStep) -> bool| {
         let mut other = program.clone();
         other.steps.iter_mut().filter(|step| is_joined(step)).for_each(|step| step.thread = 0);
         other
@@ -280,7 +280,7 @@ fn with_fewer_threads(program: &TestProgram) -> Vec<TestProgram> {
 }
 
 /// Replaces `comm` by the first communicator.
-fn move_to_first(step: &mut Step, comm: Comm) {
+fn move_to_first(step: &mut ProgramStep, comm: Comm) {
     let set = |of: &mut Comm| {
         if *of == comm {
             *of = Comm::First;

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::program::{
-    Action, Comm, Counts, Form, Layout, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram,
+    Action, Comm, CountType, Form, Layout, Message, MessageSource, ProgramStep, ReceiveSpec, SendMode, StepId,
+    TestProgram,
 };
 
 impl fmt::Display for Comm {
@@ -23,9 +24,9 @@ impl fmt::Display for Comm {
 impl fmt::Display for ReceiveSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
-            Source::Any => write!(f, "source any")?,
-            Source::Rank(rank) => write!(f, "source {rank}")?,
-            Source::Null => write!(f, "source null")?,
+            MessageSource::Any => write!(f, "source any")?,
+            MessageSource::Rank(rank) => write!(f, "source {rank}")?,
+            MessageSource::Null => write!(f, "source null")?,
         }
         match self.tag {
             Some(tag) => write!(f, " tag {tag}")?,
@@ -46,7 +47,7 @@ impl fmt::Display for Message {
         if self.partitions == 0 {
             write!(f, " {}", format!("{:?}", self.size).to_lowercase())?;
         }
-        if self.mode != Mode::Standard {
+        if self.mode != SendMode::Standard {
             write!(f, " {}", format!("{:?}", self.mode).to_lowercase())?;
         }
         write_kind(f, self.layout, self.counts, self.partitions)
@@ -54,11 +55,11 @@ impl fmt::Display for Message {
 }
 
 /// What differs from one message of bytes with a count of type `int`.
-fn write_kind(f: &mut fmt::Formatter<'_>, layout: Layout, counts: Counts, partitions: u8) -> fmt::Result {
+fn write_kind(f: &mut fmt::Formatter<'_>, layout: Layout, counts: CountType, partitions: u8) -> fmt::Result {
     if layout != Layout::Bytes {
         write!(f, " {}", format!("{layout:?}").to_lowercase())?;
     }
-    if counts != Counts::Int {
+    if counts != CountType::Int {
         write!(f, " {}", format!("{counts:?}").to_lowercase())?;
     }
     if partitions > 0 {
@@ -67,7 +68,7 @@ fn write_kind(f: &mut fmt::Formatter<'_>, layout: Layout, counts: Counts, partit
     Ok(())
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ProgramStep {
     /// One line: `7: rank 1 receive nonblocking source any tag 3 first`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.id)?;

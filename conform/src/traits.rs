@@ -7,7 +7,7 @@
 //! can only be passed over.
 
 use crate::feature::Feature;
-use crate::program::{Action, Comm, Form, ReceiveSpec, SizeClass, Source, TestProgram};
+use crate::program::{Action, Comm, Form, MessageSource, ReceiveSpec, SizeClass, TestProgram};
 
 /// The traits of `program`: features first.
 #[must_use]
@@ -20,8 +20,10 @@ pub fn traits(program: &TestProgram) -> Vec<&'static str> {
         }
     };
     let size = |action: &Action, size| action.message().is_some_and(|message| message.size == size);
-    add("any-source", &|action| receives(action).is_some_and(|spec| spec.source == Source::Any));
-    add("any-tag", &|action| receives(action).is_some_and(|spec| spec.source != Source::Null && spec.tag.is_none()));
+    add("any-source", &|action| receives(action).is_some_and(|spec| spec.source == MessageSource::Any));
+    add("any-tag", &|action| {
+        receives(action).is_some_and(|spec| spec.source != MessageSource::Null && spec.tag.is_none())
+    });
     add("empty-message", &|action| size(action, SizeClass::Empty));
     add("middle-message", &|action| size(action, SizeClass::Middle));
     add("huge-message", &|action| size(action, SizeClass::Huge));

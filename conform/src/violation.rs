@@ -3,23 +3,23 @@
 
 use std::fmt;
 
-use crate::history::Defect;
+use crate::history::WrongObservation;
 use crate::program::StepId;
 
 /// Why MPI does not permit an outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
     /// An observation is wrong by itself.
-    Defect(Defect),
+    Defect(WrongObservation),
     /// The rules order the events in a cycle.
     Order(Vec<Link>),
     /// An operation with `MPI_PROC_NULL` returned a wrong result.
-    Null(Defect),
+    Null(WrongObservation),
     /// A message that does not fit was received without an error, or written past the end of the
     /// buffer.
-    Truncation(Defect),
+    Truncation(WrongObservation),
     /// The status of an `MPI_Isendrecv` is not that of the message that it received.
-    Status(Defect),
+    Status(WrongObservation),
 }
 
 /// One event was before another, with the reason; the links of a violation form a cycle.

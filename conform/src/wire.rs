@@ -4,7 +4,7 @@
 //! `spec/conform/codes.toml` defines the records.
 //!
 //! A program file is a [`FileHeader`] and its programs. A program is a [`ProgramHeader`] and one
-//! part per rank: a [`RankHeader`], then the rank's [`Operation`]s, each followed by its arguments.
+//! part per rank: a [`RankHeader`], then the rank's [`OperationRecord`]s, each followed by its arguments.
 //! Ranks are those of the communicator.
 //!
 //! An outcome file is a sequence of [`OutcomeRecord`]s.
@@ -12,11 +12,13 @@
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::codes::{
-    self, FORMAT, FileHeader, NO_PROCESS, Need, OUTCOME_MAGIC, Operation, OperationCode, OutcomeRecord, PROGRAMS_MAGIC,
-    ProgramHeader, RankHeader, RecordKind,
+    self, FORMAT, FileHeader, NO_PROCESS, Need, OUTCOME_MAGIC, OperationCode, OperationRecord, OutcomeRecord,
+    PROGRAMS_MAGIC, ProgramHeader, RankHeader, RecordKind,
 };
 use crate::outcome::{Observation, ObservedStatus, RawEvent};
-use crate::program::{Action, Comm, Counts, Form, Message, Mode, ReceiveSpec, Source, Step, StepId, TestProgram};
+use crate::program::{
+    Action, Comm, CountType, Form, Message, MessageSource, ProgramStep, ReceiveSpec, SendMode, StepId, TestProgram,
+};
 
 /// Writes `programs`, all for the same number of ranks, in the format that the runner reads.
 ///
@@ -67,8 +69,8 @@ pub fn needs(program: &TestProgram) -> i32 {
                 Need::Partitioned => action.is_partitioned(),
                 Need::Threads => step.thread > 0,
                 Need::Counts => {
-                    message.is_some_and(|message| message.counts != Counts::Int)
-                        || spec.is_some_and(|spec| spec.counts != Counts::Int)
+                    message.is_some_and(|message| message.counts != CountType::Int)
+                        || spec.is_some_and(|spec| spec.counts != CountType::Int)
                 }
             }
         })
@@ -96,22 +98,22 @@ fn encode_rank(program: &TestProgram, rank: u8) -> Vec<u8> {
 
 /// The operations of `rank`, each with its arguments.
 #[must_use]
-pub fn operations(program: &TestProgram, rank: u8) -> Vec<(Operation, Vec<i32>)> {
+pub fn operations(program: &TestProgram, rank: u8) -> Vec<(OperationRecord, Vec<i32>)> {
     program.of_rank(rank).map(|step| operation(program, rank, step)).collect()
 }
 
-fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i32>) {
+fn operation(program: &TestProgram, rank: u8, step: &ProgramStep) -> (OperationRecord, Vec<i32>) {
     let index_of =
         |id: StepId| program.of_rank(rank).position(|step| step.id == id).map_or(codes::ANY, |index| index as i32);
     let comm_rank = |comm: Comm, peer: u8| i32::from(comm.rank_of(peer, program.ranks));
     let dest = |message: &Message| message.dest.map_or(NO_PROCESS, |dest| comm_rank(message.comm, dest));
     let source = |spec: &ReceiveSpec| match spec.source {
-        Source::Any => codes::ANY,
-        Source::Null => NO_PROCESS,
-        Source::Rank(peer) => comm_rank(spec.comm, peer),
+        MessageSource::Any => codes::ANY,
+        MessageSource::Null => NO_PROCESS,
+        MessageSource::Rank(peer) => comm_rank(spec.comm, peer),
     };
     let tag = |spec: &ReceiveSpec| spec.tag.map_or(codes::ANY, i32::from);
-    let sending = |code: OperationCode, message: &Message| Operation {
+    let sending = |code: OperationCode, message: &Message| OperationRecord {
         code: code.code(),
         comm: message.comm.code(),
         peer: dest(message),
@@ -120,9 +122,9 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         layout: message.layout.code(),
         partitions: i32::from(message.partitions),
         counts: message.counts.code(),
-        ..Operation::default()
+        ..OperationRecord::default()
     };
-    let receiving = |code: OperationCode, spec: &ReceiveSpec| Operation {
+    let receiving = |code: OperationCode, spec: &ReceiveSpec| OperationRecord {
         code: code.code(),
         comm: spec.comm.code(),
         peer: source(spec),
@@ -131,31 +133,32 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         layout: spec.layout.code(),
         partitions: i32::from(spec.partitions),
         counts: spec.counts.code(),
-        ..Operation::default()
+        ..OperationRecord::default()
     };
-    let plain = |code: OperationCode, form: i32| Operation { code: code.code(), form, ..Operation::default() };
+    let plain =
+        |code: OperationCode, form: i32| OperationRecord { code: code.code(), form, ..OperationRecord::default() };
     let (operation, arguments) = match &step.action {
         Action::Send(message, form) => {
             let code = match message.mode {
-                Mode::Standard if message.partitions > 0 => OperationCode::PartitionedSend,
-                Mode::Standard => OperationCode::Send,
-                Mode::Synchronous => OperationCode::Ssend,
-                Mode::Ready => OperationCode::Rsend,
-                Mode::Buffered => OperationCode::Bsend,
+                SendMode::Standard if message.partitions > 0 => OperationCode::PartitionedSend,
+                SendMode::Standard => OperationCode::Send,
+                SendMode::Synchronous => OperationCode::Ssend,
+                SendMode::Ready => OperationCode::Rsend,
+                SendMode::Buffered => OperationCode::Bsend,
             };
-            (Operation { form: form.code(), ..sending(code, message) }, Vec::new())
+            (OperationRecord { form: form.code(), ..sending(code, message) }, Vec::new())
         }
         Action::Receive(spec, form) => {
             let code = if spec.partitions > 0 { OperationCode::PartitionedReceive } else { OperationCode::Receive };
-            (Operation { form: form.code(), ..receiving(code, spec) }, Vec::new())
+            (OperationRecord { form: form.code(), ..receiving(code, spec) }, Vec::new())
         }
         Action::Restart(of) => (plain(OperationCode::Restart, 0), vec![index_of(*of)]),
         Action::SendReceive(message, spec, form) => (
-            Operation { form: form.code(), ..sending(OperationCode::Sendrecv, message) },
+            OperationRecord { form: form.code(), ..sending(OperationCode::Sendrecv, message) },
             vec![spec.comm.code(), source(spec), tag(spec), spec.layout.code()],
         ),
         Action::Probe(spec, call) => {
-            (Operation { form: call.code(), ..receiving(OperationCode::Probe, spec) }, Vec::new())
+            (OperationRecord { form: call.code(), ..receiving(OperationCode::Probe, spec) }, Vec::new())
         }
         Action::ReceiveProbed(of, nonblocking) => {
             let form = if *nonblocking { Form::Nonblocking } else { Form::Blocking };
@@ -169,7 +172,7 @@ fn operation(program: &TestProgram, rank: u8, step: &Step) -> (Operation, Vec<i3
         Action::Pause => (plain(OperationCode::Pause, 0), Vec::new()),
     };
     let thread = i32::from(step.thread);
-    (Operation { step: step.id as i32, thread, arguments: arguments.len() as i32, ..operation }, arguments)
+    (OperationRecord { step: step.id as i32, thread, arguments: arguments.len() as i32, ..operation }, arguments)
 }
 
 /// An outcome file that the runner did not write.
@@ -199,7 +202,7 @@ pub enum WireError {
 
 /// How a rank's part of a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum RankEnd {
     /// As expected.
     Finished,
     /// The time limit expired in this operation; the number of the rank's operations in the drain
@@ -217,7 +220,7 @@ pub struct RankOutcome {
     /// The observations, in order.
     pub observations: Vec<Observation>,
     /// How it ended.
-    pub end: End,
+    pub end: RankEnd,
 }
 
 /// Reads the outcome file of `rank` of `ranks` about `programs` programs. An incomplete record at
@@ -272,12 +275,12 @@ impl Reader {
                 return Err(format!("found the end of program {at}; expected that of program {}", outcome.program));
             }
             RecordKind::End => {
-                outcome.end = End::Finished;
+                outcome.end = RankEnd::Finished;
                 self.is_open = false;
                 return Ok(());
             }
             RecordKind::Stuck => {
-                outcome.end = End::Stuck(at);
+                outcome.end = RankEnd::Stuck(at);
                 self.is_open = false;
                 return Ok(());
             }
@@ -310,7 +313,7 @@ impl Reader {
                 self.programs.saturating_sub(1)
             ));
         }
-        self.outcomes.push(RankOutcome { program, observations: Vec::new(), end: End::Cut });
+        self.outcomes.push(RankOutcome { program, observations: Vec::new(), end: RankEnd::Cut });
         self.is_open = true;
         Ok(())
     }

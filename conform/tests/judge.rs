@@ -9,10 +9,10 @@ use mb_conform::generate::{generate, generate_within};
 use mb_conform::history::History;
 use mb_conform::judge::violation;
 use mb_conform::outcome::{Observation, ObservedOutcome, ObservedStatus, RawEvent};
-use mb_conform::program::{Action, Mode, TestProgram};
+use mb_conform::program::{Action, SendMode, TestProgram};
 use mb_conform::rules;
 use mb_conform::shrink::candidates;
-use mb_conform::simulate::{Contract, Fault, SimulatedLibrary, explore, run};
+use mb_conform::simulate::{Contract, PlantedFault, SimulatedLibrary, explore, run};
 use mb_conform::traits::traits;
 use mb_core::random::Random;
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ proptest! {
         let library = SimulatedLibrary::of(Contract::Arrival);
         let Some(all) = explore(&program, library, 3000).expect("it ends") else { return Ok(()) };
         let mut tried = BTreeSet::new();
-        let is_synchronous = program.messages().any(|(_, message)| message.mode == Mode::Synchronous);
+        let is_synchronous = program.messages().any(|(_, message)| message.mode == SendMode::Synchronous);
         for outcome in &all {
             for changed in changes(&program, outcome) {
                 if tried.len() < 2000 && tried.insert(changed.clone()) {
@@ -115,16 +115,16 @@ proptest! {
 /// feature, nothing is.
 #[test]
 fn a_planted_fault_of_each_feature_is_found() {
-    let faults: [(Fault, Feature, &[Feature], &str); 6] = [
-        (Fault::LateIsendrecv, Feature::Isendrecv, &[], "was posted before and accepts message"),
-        (Fault::WrongLayout, Feature::Datatypes, &[], "with changed bytes"),
-        (Fault::SessionOvertaking, Feature::Sessions, &[], "and is accepted as well"),
-        (Fault::PartitionedLast, Feature::Partitioned, &[], "and is accepted as well"),
-        (Fault::ThreadOvertaking, Feature::Threads, &[Feature::SharedThreads], "and is accepted as well"),
-        (Fault::ShortCount, Feature::Counts, &[Feature::Large], "in its status instead of"),
+    let faults: [(PlantedFault, Feature, &[Feature], &str); 6] = [
+        (PlantedFault::LateIsendrecv, Feature::Isendrecv, &[], "was posted before and accepts message"),
+        (PlantedFault::WrongLayout, Feature::Datatypes, &[], "with changed bytes"),
+        (PlantedFault::SessionOvertaking, Feature::Sessions, &[], "and is accepted as well"),
+        (PlantedFault::PartitionedLast, Feature::Partitioned, &[], "and is accepted as well"),
+        (PlantedFault::ThreadOvertaking, Feature::Threads, &[Feature::SharedThreads], "and is accepted as well"),
+        (PlantedFault::ShortCount, Feature::Counts, &[Feature::Large], "in its status instead of"),
     ];
     // In programs that have a feature, the violation with the lowest number.
-    let found = |fault: Option<Fault>, without: &[Feature], needed: Feature| {
+    let found = |fault: Option<PlantedFault>, without: &[Feature], needed: Feature| {
         (0..600).find_map(|number| {
             let program = generate_within((4, 16), 7, number, 2, without);
             let library = SimulatedLibrary { fault, ..SimulatedLibrary::of(Contract::Mpi) };
@@ -140,7 +140,7 @@ fn a_planted_fault_of_each_feature_is_found() {
         let without: Vec<Feature> = also.iter().copied().chain([feature]).collect();
         assert_eq!(found(Some(fault), &without, feature), None, "{fault:?} without {feature:?}");
     }
-    let shared = found(Some(Fault::ThreadOvertaking), &[], Feature::SharedThreads);
+    let shared = found(Some(PlantedFault::ThreadOvertaking), &[], Feature::SharedThreads);
     assert!(shared.expect("found with shared communicators").to_string().contains("and is accepted as well"));
 }
 

@@ -5,7 +5,7 @@ use mb_conform::codes::{FORMAT, Need, OUTCOME_MAGIC, RecordKind};
 use mb_conform::feature::Feature;
 use mb_conform::generate::{generate, generate_within};
 use mb_conform::outcome::{CALLED_CANCELLED, GAPS, OVERRUN, Observation, ObservedOutcome, ObservedStatus, RawEvent};
-use mb_conform::program::{Action, Form, Layout, Source, StepId, TestProgram};
+use mb_conform::program::{Action, Form, Layout, MessageSource, StepId, TestProgram};
 use mb_conform::report::{Failure, judge_run, observations_of};
 use mb_conform::simulate::{Contract, SimulatedLibrary, run};
 use mb_conform::wire::{encode, needs};
@@ -165,7 +165,7 @@ fn bytes_outside_of_a_datatype_and_a_wrong_status_of_isendrecv_are_found() {
         |action: &Action| matches!(action, Action::Receive(spec, _) if spec.layout == Layout::Vector && !spec.short);
     let (kind, text) = verdict(&is_derived, &|status| status.flags |= GAPS);
     assert!(kind == "defect" && text.contains("bytes changed that are not part of its datatype"), "{text}");
-    let is_isendrecv = |action: &Action| matches!(action, Action::SendReceive(_, spec, Form::Nonblocking) if spec.source != Source::Null);
+    let is_isendrecv = |action: &Action| matches!(action, Action::SendReceive(_, spec, Form::Nonblocking) if spec.source != MessageSource::Null);
     let (kind, text) = verdict(&is_isendrecv, &|status| status.tag += 1);
     assert!(kind == "status" && text.contains("of MPI_Isendrecv took message"), "{text}");
     // A message that it does not accept is no matter of the status.

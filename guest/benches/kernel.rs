@@ -4,7 +4,7 @@
 
 use mb_guest::Guest;
 use mb_guest::kernel::{Boot, KernelHost, MemoryFiles, UserProgram};
-use mb_processor::functional::{Functional, Parameters, Stop};
+use mb_processor::functional::{Functional, FunctionalParameters, HartStop};
 use mb_processor::system::NoDevice;
 use mb_processor::{Hart, Isa, Memory, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
@@ -15,9 +15,9 @@ fn kernel(harts: u32, file: &[u8], arguments: &[&str]) -> u64 {
     let boot = Boot { harts, ..Boot::default() };
     let program = UserProgram { file, ranks: harts, first_core: 0, arguments, environment: &[] };
     let (memory, states) = boot.start(&[program]).expect("a machine");
-    let mut machine = Functional::new(memory, NoDevice, &states, 0, Parameters::default());
+    let mut machine = Functional::new(memory, NoDevice, &states, 0, FunctionalParameters::default());
     let mut host = KernelHost::new(MemoryFiles::default(), 1);
-    assert_eq!(machine.run(&mut host, u64::MAX), Stop::Exited(0), "{}", host.messages());
+    assert_eq!(machine.run(&mut host, u64::MAX), HartStop::Exited(0), "{}", host.messages());
     (0..states.len()).map(|hart| machine.counts(hart)).map(|counts| counts.user + counts.supervisor).sum()
 }
 

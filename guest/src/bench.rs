@@ -25,7 +25,7 @@ mod mark {
 }
 
 /// The addresses of list or headers.
-pub type Region = Range<u64>;
+pub type AddressRange = Range<u64>;
 
 /// The position that matches at `percent` of a list: 0 % is the first item, 100 % the last.
 #[must_use]
@@ -37,8 +37,8 @@ pub const fn position(percent: u64, items: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Bench {
     items: u64,
-    list: Region,
-    headers: Region,
+    list: AddressRange,
+    headers: AddressRange,
     /// Begin and end of each pass.
     passes: Vec<(Cycles, Cycles)>,
     waited: bool,
@@ -54,13 +54,13 @@ impl Bench {
 
     /// Addresses of the items.
     #[must_use]
-    pub fn list(&self) -> Region {
+    pub fn list(&self) -> AddressRange {
         self.list.clone()
     }
 
     /// Addresses of the headers.
     #[must_use]
-    pub fn headers(&self) -> Region {
+    pub fn headers(&self) -> AddressRange {
         self.headers.clone()
     }
 

@@ -12,7 +12,7 @@ mod host;
 
 pub use boot::{Boot, BootError, UserProgram};
 pub use files::MemoryFiles;
-pub use host::{AnyHost, Ended, KernelHost, Mark, Place, call};
+pub use host::{AnyHost, Ended, KernelHost, Mark, ProcessLocation, call};
 
 /// The kernel, built from `guest/kernel`.
 pub const KERNEL: &[u8] = include_bytes!("../elf/kernel.rv64.elf");

@@ -19,9 +19,9 @@ pub mod netproc;
 mod nic;
 pub mod receive;
 
-pub use bench::{Bench, HEADERS, PASSES, Region, position};
+pub use bench::{AddressRange, Bench, HEADERS, PASSES, position};
 pub use images::Guest;
-pub use nic::{Answered, Nic, Visit};
+pub use nic::{FirmwareAnswer, Nic, Visit};
 
 /// Numbers of [`Service::Custom`](mb_processor::Service::Custom); `guest/host.h` has the same
 /// numbers.

@@ -22,7 +22,7 @@ use crate::service;
 
 /// An operation that the firmware has answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answered {
+pub struct FirmwareAnswer {
     /// The operation.
     pub op: Op,
     /// The slot of its descriptor.
@@ -65,7 +65,7 @@ pub struct Nic {
     next: usize,
     ready: VecDeque<u64>,
     entries: u64,
-    answers: VecDeque<Answered>,
+    answers: VecDeque<FirmwareAnswer>,
     cycle: u64,
 }
 
@@ -123,7 +123,7 @@ impl Nic {
     }
 
     /// Removes and returns the oldest answer.
-    pub fn answered(&mut self) -> Option<Answered> {
+    pub fn answered(&mut self) -> Option<FirmwareAnswer> {
         self.answers.pop_front()
     }
 
@@ -151,7 +151,7 @@ impl Nic {
         let slot = (address.wrapping_sub(self.ring) / BYTES) as usize;
         let op = self.slots.get_mut(slot).and_then(Option::take).expect("the firmware answers each operation once");
         let outcome = layout::outcome(self.order, &op, memory, address).expect("the ring is in memory");
-        self.answers.push_back(Answered { op, slot, thread, outcome, at: Cycles(self.cycle) });
+        self.answers.push_back(FirmwareAnswer { op, slot, thread, outcome, at: Cycles(self.cycle) });
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mb_core::random::Random;
 use mb_core::{Op, Outcome};
-use mb_guest::{Answered, Guest, Nic, service};
+use mb_guest::{FirmwareAnswer, Guest, Nic, service};
 use mb_oracle::Oracle;
 use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 use mb_testkit::streams;
@@ -61,7 +61,7 @@ impl SyscallHandler for ThreadedHost {
 }
 
 /// Runs the operations; returns the answers in order of time, each with its visits.
-fn run<H: Hart>(isa: Isa, guest: Guest, harts: Vec<H>, ops: &[Op], seed: u64) -> Vec<(Answered, u32)> {
+fn run<H: Hart>(isa: Isa, guest: Guest, harts: Vec<H>, ops: &[Op], seed: u64) -> Vec<(FirmwareAnswer, u32)> {
     let mut memory = guest.program(isa).memory(0);
     let stacks = memory.range().end.next_multiple_of(64);
     memory.grow(64 + harts.len() * STACK);

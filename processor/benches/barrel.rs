@@ -9,8 +9,8 @@ use std::hint::black_box;
 use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Cycles;
-use mb_processor::barrel::{Barrel, BarrelConfig, Stacks, Stop};
-use mb_processor::hierarchy::{Access, Hierarchy};
+use mb_processor::barrel::{Barrel, BarrelConfig, BarrelStop, Stacks};
+use mb_processor::hierarchy::{AccessKind, Hierarchy};
 use mb_processor::{Memory, Ppc32, Program};
 
 const STACK: u64 = 1024;
@@ -21,7 +21,7 @@ fn run(config: &BarrelConfig, program: &Program, hart: &Ppc32, memory: &Memory) 
     let mut barrel = Barrel::new(config, hart.clone(), memory.clone(), Stacks { top, bytes: STACK }).expect("cores");
     // The number of items in a list; the other programs ignore it.
     barrel.spawn(program.entry(), &[300], Cycles(0));
-    assert_eq!(barrel.run_until(Cycles::MAX, &mut Mute), Ok(Stop::Exited(0)));
+    assert_eq!(barrel.run_until(Cycles::MAX, &mut Mute), Ok(BarrelStop::Exited(0)));
     (0..config.hierarchy.cores).map(|core| barrel.statistics(core).instructions).sum()
 }
 
@@ -52,13 +52,13 @@ fn hits(criterion: &mut Criterion) {
     let config = BarrelConfig::hemmert2007(1).expect("a preset").hierarchy;
     for items in [1, 500] {
         let mut hierarchy = Hierarchy::new(&config).expect("caches");
-        hierarchy.warm(0, Access::Load, 0, items * 64);
+        hierarchy.warm(0, AccessKind::Load, 0, items * 64);
         let (mut now, mut item) = (0, 0);
         group.bench_function(format!("hit/{items}"), |bencher| {
             bencher.iter(|| {
                 now += 1;
                 item = if item + 1 < items { item + 1 } else { 0 };
-                black_box(hierarchy.access(0, Access::Load, item * 64, 8, Cycles(now)))
+                black_box(hierarchy.access(0, AccessKind::Load, item * 64, 8, Cycles(now)))
             });
         });
     }

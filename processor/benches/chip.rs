@@ -13,7 +13,7 @@ mod rates;
 
 use host::Host;
 use mb_processor::Program;
-use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::NoDevice;
 use rates::{Count, Measured, barrel, out_of_order, report};
@@ -34,7 +34,7 @@ fn chip(config: &ChipConfig, program: &Program) -> Count {
     }
     let caches = SharedL2Config::crowley2000(config.cores, config.contexts);
     let mut memory = SharedL2::new(&caches, memory, NoDevice).expect("caches");
-    while chip.run_until(u64::MAX, &mut memory, &mut Host).expect("no fault") != Stop::Halted {}
+    while chip.run_until(u64::MAX, &mut memory, &mut Host).expect("no fault") != ChipStop::Halted {}
     let mut count = Count { cycles: chip.now(), ..Count::default() };
     for hart in 0..config.harts() {
         count.committed += chip.statistics(hart).committed;

@@ -17,7 +17,7 @@ mod rates;
 
 use assembler::{TEXT, add, addi, andi, atomic, bne, exit, ld, sd, slli, srli, xor};
 use host::Host;
-use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, cmp, cmp2, in_order};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::system::NoDevice;
 use mb_processor::{Memory, Program};
@@ -46,7 +46,7 @@ fn wide() -> ChipConfig {
 fn finish(mut chip: Chip, memory: Memory) -> Count {
     let config = DirectoryConfig::gu2011(CORES, 1);
     let mut memory = CoherentMemory::new(&config, memory, NoDevice).expect("caches");
-    while chip.run_until(u64::MAX, &mut memory, &mut Host).expect("no fault") != Stop::Halted {}
+    while chip.run_until(u64::MAX, &mut memory, &mut Host).expect("no fault") != ChipStop::Halted {}
     let mut count = Count { cycles: chip.now(), ..Count::default() };
     for hart in 0..CORES {
         count.committed += chip.statistics(hart).committed;

@@ -9,7 +9,9 @@ use common::Mute;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::Cycles;
 use mb_processor::hierarchy::{Hierarchy, HierarchyConfig};
-use mb_processor::out_of_order::{OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, Stop, cortex_a72, ppc440};
+use mb_processor::out_of_order::{
+    OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, OutOfOrderStop, cortex_a72, ppc440,
+};
 use mb_processor::{Hart, Memory, Ppc32, Program, Rv64};
 
 /// Runs a program to its end, with cold caches at the start.
@@ -21,7 +23,7 @@ fn run<H: Hart>(
     let mut core = OutOfOrder::new(*core, 0).expect("a core");
     let mut hierarchy = Hierarchy::new(caches).expect("a hierarchy");
     let stop = core.run(hart, memory, &mut Mute, &mut hierarchy, Cycles::MAX).expect("no fault");
-    assert!(matches!(stop, Stop::Exited(_)));
+    assert!(matches!(stop, OutOfOrderStop::Exited(_)));
     *core.statistics()
 }
 

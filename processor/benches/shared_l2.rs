@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, MemorySystem, NoDevice, Request, RequestKind};
+use mb_processor::system::{Answer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 const BASE: u64 = 0x1_0000;
 /// Requests in a measurement.
@@ -15,20 +15,20 @@ const COUNT: u64 = 100_000;
 
 /// Requests of the cores in turn, each repeated until it is accepted. Each core uses `bytes` of its
 /// own, of which it stores to `stores` in 16 accesses.
-fn requests(cores: usize, bytes: u64, stores: u64) -> Vec<Request> {
+fn requests(cores: usize, bytes: u64, stores: u64) -> Vec<MemoryRequest> {
     let mut random = Random::of(1, &[]);
     (0..COUNT)
         .map(|index| {
             let core = index as usize % cores;
             let address = BASE + core as u64 * bytes + random.below(bytes / 8) * 8;
             let kind = if random.below(16) < stores { RequestKind::Store { value: index } } else { RequestKind::Load };
-            Request { core, context: 0, tag: index as u32, address, width: 8, kind }
+            MemoryRequest { core, context: 0, tag: index as u32, address, width: 8, kind }
         })
         .collect()
 }
 
 /// Makes all requests, `per_cycle` in a cycle; returns the cycles and a sum of values.
-fn run(memory: &mut SharedL2, requests: &[Request], per_cycle: usize, begin: u64) -> (u64, u64) {
+fn run(memory: &mut SharedL2, requests: &[MemoryRequest], per_cycle: usize, begin: u64) -> (u64, u64) {
     let (mut cycle, mut sum) = (begin, 0);
     let mut completed = Vec::new();
     for group in requests.chunks(per_cycle) {

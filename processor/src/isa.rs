@@ -9,7 +9,7 @@ mod instruction;
 mod ppc32;
 pub(crate) mod rv64;
 
-pub use instruction::{BranchKind, InstructionClass, Register, Retired, StaticInstruction};
+pub use instruction::{BranchKind, InstructionClass, RegisterNumber, Retired, StaticInstruction};
 pub use ppc32::Ppc32;
 pub use rv64::{
     AtomicKind, Counter, CsrAccess, CsrKind, Effect, Extension, FenceOrder, FloatStatus, Operation, Rounding, Rv64,

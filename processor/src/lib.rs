@@ -32,7 +32,7 @@ mod syscall;
 mod unit_test;
 
 pub use cores::{FloatLatencies, barrel, chip, functional, out_of_order, predictor};
-pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, Register, Retired, Rv64, StaticInstruction, Step};
+pub use isa::{BranchKind, Hart, InstructionClass, Ppc32, RegisterNumber, Retired, Rv64, StaticInstruction, Step};
 /// RV64 instructions without state, for pipelines that read operands when an instruction executes.
 pub mod rv64 {
     pub use crate::isa::rv64::{supervisor, sv39};
@@ -41,7 +41,7 @@ pub mod rv64 {
         extend,
     };
 }
-pub use loader::{Image, ImageError, Isa, LoadError, Program, Symbol};
+pub use loader::{Isa, LoadError, PhysicalImage, PhysicalImageError, Program, Symbol};
 pub use memory::{Fault, FixedLatency, Memory, WriteError, directory, hierarchy, line_port, shared_l2, system};
 pub use syscall::{Service, Syscall, SyscallHandler, SyscallResult};
-pub use unit_test::{UnitTestError, Verdict, unit_test};
+pub use unit_test::{UnitTestError, UnitTestVerdict, unit_test};

@@ -34,7 +34,7 @@ use crate::system::MemorySystem;
 use crate::{Hart, Memory, Program, Rv64, Service, Syscall, SyscallHandler, SyscallResult};
 
 pub use files::{FileStatus, Files};
-pub use simulate::{CoreModel, Failure, SettingError, Simulation};
+pub use simulate::{CoreModel, GuestFailure, SettingError, Simulation};
 pub use start::StartError;
 
 /// Error numbers of Linux, as far as they are used.

@@ -13,7 +13,7 @@ use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, Sym as _};
 
-pub use self::image::{Image, ImageError};
+pub use self::image::{PhysicalImage, PhysicalImageError};
 use crate::memory::Memory;
 
 /// An instruction set with its byte order.

@@ -14,7 +14,7 @@ use crate::{Fault, Isa, LoadError, Memory, Program};
 
 /// What a unit test says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum UnitTestVerdict {
     /// Every case passed.
     Passed,
     /// This case failed.
@@ -71,7 +71,7 @@ struct UnitTestMachine {
 ///
 /// # Errors
 /// The file cannot be loaded, or has no verdict.
-pub fn unit_test(file: &[u8]) -> Result<Verdict, UnitTestError> {
+pub fn unit_test(file: &[u8]) -> Result<UnitTestVerdict, UnitTestError> {
     let program = Program::load_code(file, true)?;
     if program.isa() != Isa::Rv64 {
         return Err(LoadError::WrongIsa { found: program.isa(), expected: Isa::Rv64 }.into());
@@ -114,7 +114,7 @@ impl UnitTestMachine {
         self.memory.write(address, &bytes[..width.into()]).map_err(|error| Fault::of(error, self.pc, address, width))
     }
 
-    fn step(&mut self) -> Result<Option<Verdict>, UnitTestError> {
+    fn step(&mut self) -> Result<Option<UnitTestVerdict>, UnitTestError> {
         let pc = self.pc;
         let low = self.load(pc, 2)?;
         let high = if low & 3 == 3 { self.load(pc + 2, 2)? } else { 0 };
@@ -155,8 +155,8 @@ impl UnitTestMachine {
             },
             Effect::Call => {
                 return match (self.registers[17], self.registers[10]) {
-                    (93, 0) => Ok(Some(Verdict::Passed)),
-                    (93, status) => Ok(Some(Verdict::Failed(status >> 1))),
+                    (93, 0) => Ok(Some(UnitTestVerdict::Passed)),
+                    (93, status) => Ok(Some(UnitTestVerdict::Failed(status >> 1))),
                     (number, _) => Err(UnitTestError::Call { pc, number }),
                 };
             }

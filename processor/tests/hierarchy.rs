@@ -4,7 +4,7 @@
 
 use mb_core::Cycles;
 use mb_processor::hierarchy::{
-    Access, CacheConfig, Coherence, Hierarchy, HierarchyConfig, MemoryConfig, Reply, WritePolicy,
+    AccessKind, CacheConfig, Coherence, Hierarchy, HierarchyConfig, MemoryConfig, Reply, WritePolicy,
 };
 use proptest::prelude::*;
 
@@ -57,7 +57,7 @@ fn ready(reply: Reply) -> u64 {
 fn chase(hierarchy: &mut Hierarchy, start: u64, addresses: impl IntoIterator<Item = u64>) -> u64 {
     let mut now = start;
     for address in addresses {
-        now = ready(hierarchy.access(0, Access::Load, address, 4, Cycles(now)));
+        now = ready(hierarchy.access(0, AccessKind::Load, address, 4, Cycles(now)));
     }
     now - start
 }
@@ -76,7 +76,7 @@ fn a_pointer_chase_costs_a_miss_per_cold_line_and_a_hit_per_warm_item() {
         hierarchy.invalidate(0x1_0000, 64 * 100);
         assert_eq!(chase(&mut hierarchy, 100_000, items()), cold, "invalidated lines miss");
         hierarchy.invalidate(0x1_0000, 64 * 100);
-        hierarchy.warm(0, Access::Load, 0x1_0000, 64 * 100);
+        hierarchy.warm(0, AccessKind::Load, 0x1_0000, 64 * 100);
         assert_eq!(chase(&mut hierarchy, 200_000, items()), 100 * HIT);
     }
 }
@@ -97,15 +97,15 @@ fn a_set_holds_as_many_lines_as_it_has_ways_and_evicts_the_least_recently_used()
 
 #[test]
 fn a_modified_victim_takes_the_channel_after_the_line_that_displaces_it() {
-    for (access, write_back) in [(Access::Load, 0), (Access::Store, beats(32))] {
+    for (access, write_back) in [(AccessKind::Load, 0), (AccessKind::Store, beats(32))] {
         let mut hierarchy = hierarchy(cache(32, 1, 32));
         let first = ready(hierarchy.access(0, access, 0, 4, Cycles(0)));
         assert_eq!(first, miss(32));
         let now = 100;
-        assert_eq!(ready(hierarchy.access(0, Access::Load, 32, 4, Cycles(now))), now + miss(32));
+        assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 32, 4, Cycles(now))), now + miss(32));
         // The channel transfers the second line, then the write-back of the first one.
         let wait = beats(32) + write_back - 1;
-        assert_eq!(ready(hierarchy.access(0, Access::Load, 64, 4, Cycles(now + 1))), now + 1 + wait + miss(32));
+        assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 64, 4, Cycles(now + 1))), now + 1 + wait + miss(32));
         assert_eq!(hierarchy.data_statistics(0).write_backs, u64::from(write_back > 0));
     }
 }
@@ -117,7 +117,7 @@ fn a_stream_is_limited_by_the_channel() {
         let mut hierarchy = hierarchy(CacheConfig { mshrs: 2000, ..cache(32 << 10, 64, line) });
         let mut last = 0;
         for number in 0..lines {
-            last = ready(hierarchy.access(0, Access::Load, number * line, 4, Cycles(number)));
+            last = ready(hierarchy.access(0, AccessKind::Load, number * line, 4, Cycles(number)));
         }
         // The channel is never idle after the first request, and the line arrives with its last
         // beat.
@@ -128,7 +128,7 @@ fn a_stream_is_limited_by_the_channel() {
 #[test]
 fn no_more_lines_are_outstanding_than_there_are_mshrs() {
     let mut hierarchy = hierarchy(CacheConfig { mshrs: 2, ports: 8, ..cache(32 << 10, 64, 32) });
-    let mut load = |line: u64, now: u64| hierarchy.access(0, Access::Load, line * 32, 4, Cycles(now));
+    let mut load = |line: u64, now: u64| hierarchy.access(0, AccessKind::Load, line * 32, 4, Cycles(now));
     let first = ready(load(0, 0));
     let second = ready(load(1, 0));
     assert_eq!((first, second), (miss(32), miss(32) + beats(32)));
@@ -143,9 +143,9 @@ fn no_more_lines_are_outstanding_than_there_are_mshrs() {
 #[test]
 fn accesses_to_an_outstanding_line_wait_for_it_and_send_one_request() {
     let mut hierarchy = hierarchy(cache(32 << 10, 64, 64));
-    let there = ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(0)));
+    let there = ready(hierarchy.access(0, AccessKind::Load, 0, 4, Cycles(0)));
     for now in 1..there + 3 {
-        let at = ready(hierarchy.access(0, Access::Load, 4 * (now % 16), 4, Cycles(now)));
+        let at = ready(hierarchy.access(0, AccessKind::Load, 4 * (now % 16), 4, Cycles(now)));
         assert_eq!(at, there.max(now + HIT), "in cycle {now}");
     }
     let statistics = hierarchy.data_statistics(0);
@@ -156,14 +156,14 @@ fn accesses_to_an_outstanding_line_wait_for_it_and_send_one_request() {
 fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_ports_of_their_own() {
     for ports in 1..4 {
         let mut hierarchy = hierarchy(CacheConfig { ports, ..cache(32 << 10, 64, 64) });
-        hierarchy.warm(0, Access::Load, 0, 64);
-        hierarchy.warm(0, Access::Fetch, 0, 64);
+        hierarchy.warm(0, AccessKind::Load, 0, 64);
+        hierarchy.warm(0, AccessKind::Fetch, 0, 64);
         for _ in 0..ports {
-            assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(7))), 7 + HIT);
+            assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 0, 4, Cycles(7))), 7 + HIT);
         }
-        assert_eq!(hierarchy.access(0, Access::Load, 0, 4, Cycles(7)), Reply::Retry(Cycles(8)));
-        assert_eq!(ready(hierarchy.access(0, Access::Fetch, 0, 4, Cycles(7))), 7 + HIT);
-        assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(8))), 8 + HIT);
+        assert_eq!(hierarchy.access(0, AccessKind::Load, 0, 4, Cycles(7)), Reply::Retry(Cycles(8)));
+        assert_eq!(ready(hierarchy.access(0, AccessKind::Fetch, 0, 4, Cycles(7))), 7 + HIT);
+        assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 0, 4, Cycles(8))), 8 + HIT);
         let statistics = [hierarchy.data_statistics(0), hierarchy.instruction_statistics(0)];
         assert_eq!(statistics.map(|one| (one.hits, one.retries)), [(u64::from(ports) + 1, 1), (1, 0)]);
     }
@@ -172,22 +172,22 @@ fn a_cycle_has_as_many_accesses_as_ports_and_fetches_have_ports_of_their_own() {
 #[test]
 fn an_access_across_two_lines_waits_for_both() {
     let mut hierarchy = hierarchy(cache(32 << 10, 64, 32));
-    hierarchy.warm(0, Access::Load, 0, 32);
-    assert_eq!(ready(hierarchy.access(0, Access::Load, 30, 4, Cycles(0))), miss(32));
-    assert_eq!(ready(hierarchy.access(0, Access::Load, 30, 4, Cycles(100))), 100 + HIT);
+    hierarchy.warm(0, AccessKind::Load, 0, 32);
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 30, 4, Cycles(0))), miss(32));
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 30, 4, Cycles(100))), 100 + HIT);
 }
 
 #[test]
 fn a_write_through_store_takes_the_channel_for_its_own_bytes() {
     let through = CacheConfig { write: WritePolicy::Through, allocate: false, mshrs: 2, ..cache(32 << 10, 64, 32) };
     let mut hierarchy = hierarchy(CacheConfig { ports: 9, ..through });
-    hierarchy.warm(0, Access::Load, 0, 32);
+    hierarchy.warm(0, AccessKind::Load, 0, 32);
     // A hit and a miss: the four bytes of each take one beat.
-    assert_eq!(ready(hierarchy.access(0, Access::Store, 0, 4, Cycles(0))), HIT);
-    assert_eq!(ready(hierarchy.access(0, Access::Store, 32, 4, Cycles(0))), LOOKUP + 1);
-    assert_eq!(hierarchy.access(0, Access::Store, 32, 4, Cycles(0)), Reply::Retry(Cycles(1)));
-    assert_eq!(ready(hierarchy.access(0, Access::Load, 0, 4, Cycles(50))), 50 + HIT);
-    assert_eq!(ready(hierarchy.access(0, Access::Load, 32, 4, Cycles(60))), 60 + miss(32), "not allocated");
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Store, 0, 4, Cycles(0))), HIT);
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Store, 32, 4, Cycles(0))), LOOKUP + 1);
+    assert_eq!(hierarchy.access(0, AccessKind::Store, 32, 4, Cycles(0)), Reply::Retry(Cycles(1)));
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 0, 4, Cycles(50))), 50 + HIT);
+    assert_eq!(ready(hierarchy.access(0, AccessKind::Load, 32, 4, Cycles(60))), 60 + miss(32), "not allocated");
     assert_eq!(hierarchy.data_statistics(0).write_backs, 0);
 }
 
@@ -197,7 +197,7 @@ fn a_write_through_store_across_two_lines_waits_for_an_mshr_once() {
     let through = CacheConfig { write: WritePolicy::Through, allocate: false, mshrs: 1, ..cache(32 << 10, 64, 32) };
     let memory = MemoryConfig { latency: Cycles(LATENCY), bits_per_cycle: 8 };
     let mut hierarchy = Hierarchy::new(&HierarchyConfig { memory, ..config(through) }).unwrap();
-    let mut store = |now: u64| hierarchy.access(0, Access::Store, 30, 4, Cycles(now));
+    let mut store = |now: u64| hierarchy.access(0, AccessKind::Store, 30, 4, Cycles(now));
     // The second part begins when the first is written, and has a lookup of its own.
     let first = LOOKUP + 2;
     let second = first + LOOKUP + 2;
@@ -218,14 +218,14 @@ fn two_cores() -> Hierarchy {
 fn a_store_invalidates_other_copies_and_a_modified_line_is_transferred() {
     let mut hierarchy = two_cores();
     let mut at = |core, access, now| ready(hierarchy.access(core, access, 64, 4, Cycles(now))) - now;
-    assert_eq!(at(0, Access::Load, 0), miss(32));
-    assert_eq!(at(0, Access::Store, 100), HIT, "in no other cache");
-    assert_eq!(at(1, Access::Load, 200), LOOKUP + TRANSFER);
-    assert_eq!(at(0, Access::Load, 300), HIT, "both have it now");
-    assert_eq!(at(0, Access::Store, 400), HIT + UPGRADE);
-    assert_eq!(at(0, Access::Store, 500), HIT);
-    assert_eq!(at(1, Access::Atomic, 600), LOOKUP + TRANSFER);
-    assert_eq!(at(0, Access::Load, 700), LOOKUP + TRANSFER);
+    assert_eq!(at(0, AccessKind::Load, 0), miss(32));
+    assert_eq!(at(0, AccessKind::Store, 100), HIT, "in no other cache");
+    assert_eq!(at(1, AccessKind::Load, 200), LOOKUP + TRANSFER);
+    assert_eq!(at(0, AccessKind::Load, 300), HIT, "both have it now");
+    assert_eq!(at(0, AccessKind::Store, 400), HIT + UPGRADE);
+    assert_eq!(at(0, AccessKind::Store, 500), HIT);
+    assert_eq!(at(1, AccessKind::Atomic, 600), LOOKUP + TRANSFER);
+    assert_eq!(at(0, AccessKind::Load, 700), LOOKUP + TRANSFER);
     assert_eq!(hierarchy.data_statistics(0).invalidated, 1);
     assert_eq!(hierarchy.data_statistics(1).invalidated, 1);
     assert_eq!(hierarchy.data_statistics(1).transfers, 2);
@@ -234,8 +234,8 @@ fn a_store_invalidates_other_copies_and_a_modified_line_is_transferred() {
 #[test]
 fn a_line_is_transferred_only_after_it_has_arrived() {
     let mut hierarchy = two_cores();
-    let there = ready(hierarchy.access(0, Access::Store, 0, 4, Cycles(0)));
-    assert_eq!(ready(hierarchy.access(1, Access::Atomic, 0, 4, Cycles(1))), there + TRANSFER);
+    let there = ready(hierarchy.access(0, AccessKind::Store, 0, 4, Cycles(0)));
+    assert_eq!(ready(hierarchy.access(1, AccessKind::Atomic, 0, 4, Cycles(1))), there + TRANSFER);
 }
 
 /// The message of an error without its first part.
@@ -368,7 +368,7 @@ proptest! {
         let mut plain = Plain::new(config);
         for (index, &(core, store, word)) in accesses.iter().enumerate() {
             let now = index as u64 * 1000;
-            let access = if store { Access::Store } else { Access::Load };
+            let access = if store { AccessKind::Store } else { AccessKind::Load };
             let found = ready(hierarchy.access(core, access, word * 8, 8, Cycles(now))) - now;
             prop_assert_eq!(found, plain.access(core, store, word * 8), "access {} of core {}", index, core);
         }

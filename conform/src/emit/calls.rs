@@ -2,7 +2,8 @@
 //! The steps of a test program as MPI calls, for a reader.
 
 use crate::program::{
-    Action, Comm, Counts, Form, Lane, Layout, Message, ProbeCall, ReceiveSpec, Source, Step, StepId, TestProgram,
+    Action, Comm, CountType, Form, Lane, Layout, Message, MessageSource, ProbeCall, ProgramStep, ReceiveSpec, StepId,
+    TestProgram,
 };
 
 /// The calls of a thread, one line each, beginning with the number of the step.
@@ -27,12 +28,12 @@ fn startall(together: &mut Vec<StepId>) -> Option<String> {
     (!requests.is_empty()).then(|| format!("      MPI_Startall({}, {{{}}});", requests.len(), requests.join(", ")))
 }
 
-fn calls(program: &TestProgram, step: &Step) -> String {
+fn calls(program: &TestProgram, step: &ProgramStep) -> String {
     let id = step.id;
     let source = |spec: &ReceiveSpec| match spec.source {
-        Source::Any => "MPI_ANY_SOURCE".to_owned(),
-        Source::Null => "MPI_PROC_NULL".to_owned(),
-        Source::Rank(peer) => spec.comm.rank_of(peer, program.ranks).to_string(),
+        MessageSource::Any => "MPI_ANY_SOURCE".to_owned(),
+        MessageSource::Null => "MPI_PROC_NULL".to_owned(),
+        MessageSource::Rank(peer) => spec.comm.rank_of(peer, program.ranks).to_string(),
     };
     let tag = |spec: &ReceiveSpec| spec.tag.map_or("MPI_ANY_TAG".to_owned(), |tag| tag.to_string());
     let probed = |spec: &ReceiveSpec| format!("{}, {}, {}", source(spec), tag(spec), name(spec.comm));
@@ -73,7 +74,7 @@ fn calls(program: &TestProgram, step: &Step) -> String {
         }
         Action::Receive(spec, form) => {
             let size = if spec.short { ReceiveSpec::SHORT_BUFFER.to_string() } else { "LONGEST_MESSAGE".to_owned() };
-            let size = if spec.counts == Counts::Large { "LARGE_COUNT".to_owned() } else { size };
+            let size = if spec.counts == CountType::Large { "LARGE_COUNT".to_owned() } else { size };
             let arguments = format!("{}, {}", data(&format!("in{id}"), &size, spec.layout), probed(spec));
             transfer("Recv", "Irecv", &arguments, (*form, spec.counts), id, ", &status")
         }
@@ -121,11 +122,11 @@ fn transfer(
     call: &str,
     nonblocking: &str,
     arguments: &str,
-    (form, counts): (Form, Counts),
+    (form, counts): (Form, CountType),
     id: StepId,
     status: &str,
 ) -> String {
-    let c = if counts == Counts::Int { "" } else { "_c" };
+    let c = if counts == CountType::Int { "" } else { "_c" };
     match form {
         Form::Blocking => format!("MPI_{call}{c}({arguments}{status})"),
         Form::Nonblocking => format!("MPI_{nonblocking}{c}({arguments}, &request{id})"),

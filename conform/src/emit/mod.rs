@@ -10,8 +10,8 @@ mod calls;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::codes::{Operation, OperationCode};
-use crate::history::{Event, History};
+use crate::codes::{OperationCode, OperationRecord};
+use crate::history::{History, HistoryEvent};
 use crate::outcome::Observation;
 use crate::program::{Action, Comm, Form, ReceiveSpec, StepId, TestProgram};
 use crate::simulate::{Contract, SimulatedLibrary, explore};
@@ -184,10 +184,10 @@ fn constants(program: &TestProgram, listed: &Listed, seconds: u32) -> String {
     text
 }
 
-/// The operations of a rank, one row each; columns as in `Operation`.
+/// The operations of a rank, one row each; columns as in `OperationRecord`.
 fn table(program: &TestProgram, rank: u8) -> String {
     let operations = wire::operations(program, rank);
-    let fields = size_of::<Operation>() / size_of::<i32>();
+    let fields = size_of::<OperationRecord>() / size_of::<i32>();
     let words = 2 + operations.iter().map(|(_, arguments)| fields + arguments.len()).sum::<usize>();
     let mut text = format!(
         "static const int rank{rank}[] = {{\n    \
@@ -208,7 +208,7 @@ fn table(program: &TestProgram, rank: u8) -> String {
             }
             _ => "0".to_owned(),
         };
-        let Operation { step: id, thread, comm, peer, tag, bytes, layout, partitions, counts, .. } = *operation;
+        let OperationRecord { step: id, thread, comm, peer, tag, bytes, layout, partitions, counts, .. } = *operation;
         let numbers = [id, thread, comm, peer, tag, bytes, layout, partitions, counts];
         let numbers = numbers.map(|number| number.to_string()).join(", ");
         let _ = write!(text, "    {code}, {numbers}, {form}, {}", operation.arguments);
@@ -270,19 +270,19 @@ fn text(program: &TestProgram, history: &History, has_locations: bool) -> String
                 None => " in the drain phase".to_owned(),
             };
             match event {
-                Event::Received(receive, message) => {
+                HistoryEvent::Received(receive, message) => {
                     steps.push((receive, format!("{receive} received {message}{location}")));
                 }
-                Event::TakenByProbe(probe, message) | Event::Found(probe, message) => {
+                HistoryEvent::TakenByProbe(probe, message) | HistoryEvent::Found(probe, message) => {
                     steps.push((probe, format!("{probe} found {message}{location}")));
                 }
-                Event::Cancelled(receive) => steps.push((receive, format!("{receive} cancelled"))),
-                Event::FoundNothing(probe) => steps.push((probe, format!("{probe} found nothing"))),
-                Event::Drained(comm, message) => drained[comm as usize].push(format!("drained {message}")),
-                Event::Sent(send) if has_locations && is_request(program, send) => {
+                HistoryEvent::Cancelled(receive) => steps.push((receive, format!("{receive} cancelled"))),
+                HistoryEvent::FoundNothing(probe) => steps.push((probe, format!("{probe} found nothing"))),
+                HistoryEvent::Drained(comm, message) => drained[comm as usize].push(format!("drained {message}")),
+                HistoryEvent::Sent(send) if has_locations && is_request(program, send) => {
                     steps.push((send, format!("{send} sent{location}")));
                 }
-                Event::Sent(_) | Event::Irrelevant => {}
+                HistoryEvent::Sent(_) | HistoryEvent::Irrelevant => {}
             }
         }
         steps.sort();

@@ -5,7 +5,7 @@ pub use crate::codes::{CompleteCall, Form, ProbeCall};
 
 /// The send modes (MPI 4.1, 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Mode {
+pub enum SendMode {
     /// `MPI_Send` and its variants: MPI decides when the send completes.
     Standard,
     /// `MPI_Ssend`: completes only after the message was matched.
@@ -16,7 +16,7 @@ pub enum Mode {
     Buffered,
 }
 
-impl Mode {
+impl SendMode {
     /// Every mode.
     pub const ALL: [Self; 4] = [Self::Standard, Self::Synchronous, Self::Ready, Self::Buffered];
 

@@ -4,8 +4,8 @@
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::{Envelope, Initiator, Pattern};
 
-use super::{MAX_STEP, Mode, StepId};
-pub use crate::codes::{Comm, Counts, Layout};
+use super::{MAX_STEP, SendMode, StepId};
+pub use crate::codes::{Comm, CountType, Layout};
 
 impl Comm {
     /// Whether world rank `one` can send to world rank `other` in it.
@@ -102,11 +102,11 @@ pub struct Message {
     /// Its size.
     pub size: SizeClass,
     /// The send mode.
-    pub mode: Mode,
+    pub mode: SendMode,
     /// Its datatype at the sender.
     pub layout: Layout,
     /// Whether the call has the large-count binding.
-    pub counts: Counts,
+    pub counts: CountType,
     /// Partitions of a partitioned send; 0 for any other.
     pub partitions: u8,
 }
@@ -115,7 +115,7 @@ impl Message {
     /// A short standard message of bytes to no process.
     #[must_use]
     pub const fn plain(comm: Comm) -> Self {
-        let (size, mode, layout, counts) = (SizeClass::Short, Mode::Standard, Layout::Bytes, Counts::Int);
+        let (size, mode, layout, counts) = (SizeClass::Short, SendMode::Standard, Layout::Bytes, CountType::Int);
         Self { comm, dest: None, tag: 0, size, mode, layout, counts, partitions: 0 }
     }
 
@@ -139,7 +139,7 @@ impl Message {
 
 /// The source of a receive or probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum MessageSource {
     /// `MPI_ANY_SOURCE`.
     Any,
     /// A world rank.
@@ -154,7 +154,7 @@ pub struct ReceiveSpec {
     /// The communicator.
     pub comm: Comm,
     /// The source.
-    pub source: Source,
+    pub source: MessageSource,
     /// The tag; `None` is `MPI_ANY_TAG`.
     pub tag: Option<u8>,
     /// Whether the buffer has [`ReceiveSpec::SHORT_BUFFER`] bytes only: a longer message is still
@@ -163,7 +163,7 @@ pub struct ReceiveSpec {
     /// The datatype of the buffer; [`Layout::Bytes`] for a probe.
     pub layout: Layout,
     /// Whether the call has the large-count binding, and room for more than 2^32 bytes.
-    pub counts: Counts,
+    pub counts: CountType,
     /// Partitions of a partitioned receive; 0 for any other.
     pub partitions: u8,
 }
@@ -184,13 +184,13 @@ impl ReceiveSpec {
     /// Both wildcards in `comm`, as the drain phase receives.
     #[must_use]
     pub const fn any(comm: Comm) -> Self {
-        Self::of(comm, Source::Any, None)
+        Self::of(comm, MessageSource::Any, None)
     }
 
     /// A receive of bytes into a buffer in which every message fits.
     #[must_use]
-    pub const fn of(comm: Comm, source: Source, tag: Option<u8>) -> Self {
-        Self { comm, source, tag, short: false, layout: Layout::Bytes, counts: Counts::Int, partitions: 0 }
+    pub const fn of(comm: Comm, source: MessageSource, tag: Option<u8>) -> Self {
+        Self { comm, source, tag, short: false, layout: Layout::Bytes, counts: CountType::Int, partitions: 0 }
     }
 
     /// Whether the message of step `id` would be truncated.
@@ -203,9 +203,9 @@ impl ReceiveSpec {
     #[must_use]
     pub fn pattern(&self) -> Option<Pattern> {
         let source = match self.source {
-            Source::Null => return None,
-            Source::Any => None,
-            Source::Rank(rank) => Some(Initiator(u32::from(rank))),
+            MessageSource::Null => return None,
+            MessageSource::Any => None,
+            MessageSource::Rank(rank) => Some(Initiator(u32::from(rank))),
         };
         Some(mpi::pattern(self.comm.context_of(self.partitions), Traffic::User, source, self.tag.map(u32::from)))
     }

@@ -8,8 +8,8 @@
 mod calls;
 mod message;
 
-pub use calls::{CompleteCall, Form, Mode, ProbeCall};
-pub use message::{Comm, Counts, Layout, Message, ReceiveSpec, SizeClass, Source};
+pub use calls::{CompleteCall, Form, ProbeCall, SendMode};
+pub use message::{Comm, CountType, Layout, Message, MessageSource, ReceiveSpec, SizeClass};
 
 use crate::codes;
 
@@ -132,7 +132,7 @@ impl Action {
 
 /// One step of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct ProgramStep {
     /// Its number.
     pub id: StepId,
     /// The world rank that performs it; ignored for a barrier, which every rank performs.
@@ -143,7 +143,7 @@ pub struct Step {
     pub action: Action,
 }
 
-impl Step {
+impl ProgramStep {
     /// Whether `rank` performs it.
     #[must_use]
     pub fn is_of(&self, rank: u8) -> bool {
@@ -169,18 +169,18 @@ pub struct TestProgram {
     /// Ranks in the world.
     pub ranks: u8,
     /// The schedule.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProgramStep>,
 }
 
 impl TestProgram {
     /// The step with number `id`, and its index in the schedule.
     #[must_use]
-    pub fn step(&self, id: StepId) -> Option<(usize, &Step)> {
+    pub fn step(&self, id: StepId) -> Option<(usize, &ProgramStep)> {
         self.steps.iter().enumerate().find(|(_, step)| step.id == id)
     }
 
     /// The steps of `rank`, in its order.
-    pub fn of_rank(&self, rank: u8) -> impl Iterator<Item = &Step> {
+    pub fn of_rank(&self, rank: u8) -> impl Iterator<Item = &ProgramStep> {
         self.steps.iter().filter(move |step| step.is_of(rank))
     }
 
@@ -223,7 +223,7 @@ impl TestProgram {
     /// Whether `step` creates a request of a communicator of a session. A call may not mix such
     /// requests with others (MPI 4.1, 11.3).
     #[must_use]
-    pub fn is_of_session(&self, step: &Step) -> bool {
+    pub fn is_of_session(&self, step: &ProgramStep) -> bool {
         match &step.action {
             Action::ReceiveProbed(of, _) => self.step(*of).is_some_and(|(_, probe)| self.is_of_session(probe)),
             action => {
@@ -241,7 +241,7 @@ impl TestProgram {
 
     /// The arguments of the receive that `step` posts or restarts.
     #[must_use]
-    pub fn posted_spec<'a>(&'a self, step: &'a Step) -> Option<&'a ReceiveSpec> {
+    pub fn posted_spec<'a>(&'a self, step: &'a ProgramStep) -> Option<&'a ReceiveSpec> {
         match &step.action {
             Action::Restart(of) => self.step(*of).and_then(|(_, first)| first.action.spec()),
             action => action.spec(),
@@ -249,7 +249,7 @@ impl TestProgram {
     }
 
     /// Every message that has a receiver, with its step, in the order of the schedule.
-    pub fn messages(&self) -> impl Iterator<Item = (&Step, &Message)> {
+    pub fn messages(&self) -> impl Iterator<Item = (&ProgramStep, &Message)> {
         self.steps.iter().filter_map(|step| {
             let message = step.action.message()?;
             message.dest.map(|_| (step, message))

@@ -5,7 +5,7 @@ use super::matching::{remove_and_receive, remove_unexpected};
 use super::results::NO_PROCESS_STATUS;
 use super::{Contract, Queue, Simulator, State};
 use crate::outcome::{ObservedStatus, RawEvent};
-use crate::program::{Action, Comm, CompleteCall, Form, Lane, ReceiveSpec, Source, Step, StepId};
+use crate::program::{Action, Comm, CompleteCall, Form, Lane, MessageSource, ProgramStep, ReceiveSpec, StepId};
 
 impl Simulator<'_> {
     /// Starts one request that an `MPI_Startall` of `rank` has not started yet; returns whether
@@ -28,7 +28,7 @@ impl Simulator<'_> {
     }
 
     /// Adds every state that the next step of a thread may lead to.
-    pub(super) fn perform(&self, state: &State, lane: Lane, step: &Step, next: &mut Vec<State>) {
+    pub(super) fn perform(&self, state: &State, lane: Lane, step: &ProgramStep, next: &mut Vec<State>) {
         let (rank, _) = lane;
         let id = step.id;
         let is_called = state.blocked.contains(&lane);
@@ -165,7 +165,7 @@ impl Simulator<'_> {
         next: &mut Vec<State>,
     ) {
         let (rank, thread) = lane;
-        if spec.source == Source::Null {
+        if spec.source == MessageSource::Null {
             let mut after = state.clone();
             if call.takes() {
                 after.held.insert(id, None);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Matching: which message and receive may meet, and what a probe may find.
 
-use super::{Contract, Fault, Queue, Simulator, State};
-use crate::program::{Action, Comm, Form, Mode, ReceiveSpec, Source, StepId};
+use super::{Contract, PlantedFault, Queue, Simulator, State};
+use crate::program::{Action, Comm, Form, MessageSource, ReceiveSpec, SendMode, StepId};
 
 impl Simulator<'_> {
     /// Adds every match that the two rules permit: a message and the oldest receive of a thread that
@@ -26,7 +26,7 @@ impl Simulator<'_> {
     fn oldest(&self, queue: &Queue, message: StepId) -> Vec<StepId> {
         let accepting = || queue.posted.iter().copied().filter(|&posted| self.accepts(&self.spec(posted), message));
         let is_late = |id: StepId| {
-            self.library.fault == Some(Fault::LateIsendrecv)
+            self.library.fault == Some(PlantedFault::LateIsendrecv)
                 && matches!(self.step(id).action, Action::SendReceive(_, _, Form::Nonblocking))
         };
         if accepting().any(is_late) && !accepting().all(is_late) {
@@ -45,9 +45,9 @@ impl Simulator<'_> {
         let mut accepted = of_sender.filter(|&other| self.accepts(spec, other));
         let (_, sent) = self.message(message);
         let is_reversed = match self.library.fault {
-            Some(Fault::SessionOvertaking) => sent.comm == Comm::Session,
-            Some(Fault::PartitionedLast) => sent.partitions > 0,
-            Some(Fault::ThreadOvertaking) => self.program.is_threaded(),
+            Some(PlantedFault::SessionOvertaking) => sent.comm == Comm::Session,
+            Some(PlantedFault::PartitionedLast) => sent.partitions > 0,
+            Some(PlantedFault::ThreadOvertaking) => self.program.is_threaded(),
             _ => false,
         };
         (if is_reversed { accepted.next_back() } else { accepted.next() }) == Some(message)
@@ -104,7 +104,7 @@ impl Simulator<'_> {
     /// Whether step `id` may start: a ready send needs its receive posted.
     pub(super) fn may_begin(&self, state: &State, id: StepId) -> bool {
         let Some(message) = self.step(id).action.message() else { return true };
-        let Some(dest) = message.dest.filter(|_| message.mode == Mode::Ready) else { return true };
+        let Some(dest) = message.dest.filter(|_| message.mode == SendMode::Ready) else { return true };
         let queue = state.queues.get(&(dest, message.comm));
         queue.is_some_and(|queue| queue.posted.iter().any(|&posted| self.accepts(&self.spec(posted), id)))
     }
@@ -122,7 +122,7 @@ impl Simulator<'_> {
 
     pub(super) fn post(&self, state: &mut State, rank: u8, id: StepId) {
         let spec = self.spec(id);
-        if spec.source == Source::Null {
+        if spec.source == MessageSource::Null {
             return;
         }
         let key = (rank, spec.comm);
@@ -155,9 +155,9 @@ impl Simulator<'_> {
         message.dest.is_none()
             || state.taken.contains(&id)
             || match message.mode {
-                Mode::Synchronous => false,
-                Mode::Standard | Mode::Ready => !self.library.rendezvous,
-                Mode::Buffered => true,
+                SendMode::Synchronous => false,
+                SendMode::Standard | SendMode::Ready => !self.library.rendezvous,
+                SendMode::Buffered => true,
             }
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mb_core::random::Random;
 
 use crate::outcome::ObservedOutcome;
-use crate::program::{Action, Comm, Lane, Message, ReceiveSpec, Step, StepId, TestProgram};
+use crate::program::{Action, Comm, Lane, Message, ProgramStep, ReceiveSpec, StepId, TestProgram};
 
 /// The ordering that a simulated library guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -33,12 +33,12 @@ pub struct SimulatedLibrary {
     /// Whether every send waits for its receive, as a synchronous one does.
     pub rendezvous: bool,
     /// What it does wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<PlantedFault>,
 }
 
 /// A planted fault: what a faulty library does, to show that the judge finds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fault {
+pub enum PlantedFault {
     /// The receive of an `MPI_Isendrecv` is matched as if it were posted after later receives.
     LateIsendrecv,
     /// Bytes received with a derived datatype are stored in the wrong order.
@@ -170,7 +170,7 @@ struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    fn step(&self, id: StepId) -> &'a Step {
+    fn step(&self, id: StepId) -> &'a ProgramStep {
         self.program.step(id).expect("a valid program").1
     }
 
@@ -219,7 +219,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// The next step of a thread.
-    fn next_step(&self, state: &State, lane: Lane) -> Option<&'a Step> {
+    fn next_step(&self, state: &State, lane: Lane) -> Option<&'a ProgramStep> {
         self.program.steps.iter().filter(|step| step.is_of_lane(lane)).nth(state.next[&lane])
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What completed operations report.
 
-use super::{Fault, Simulator, State};
+use super::{PlantedFault, Simulator, State};
 use crate::history::thread_key;
 use crate::outcome::{INTACT, NO_PROCESS, NO_TAG, Observation, ObservedStatus, RawEvent};
-use crate::program::{Action, Counts, Lane, Layout, Source, StepId};
+use crate::program::{Action, CountType, Lane, Layout, MessageSource, StepId};
 
 impl Simulator<'_> {
     /// The status of `message`.
@@ -22,7 +22,7 @@ impl Simulator<'_> {
 
     /// The event that completes the receive of `posting`; `None` while it is incomplete.
     pub(super) fn reception(&self, state: &State, posting: StepId) -> Option<RawEvent> {
-        if self.spec(posting).source == Source::Null {
+        if self.spec(posting).source == MessageSource::Null {
             return Some(RawEvent::Received { step: posting, status: NO_PROCESS_STATUS });
         }
         let message = *state.matched.get(&posting)?;
@@ -33,8 +33,8 @@ impl Simulator<'_> {
         let mut status = self.status_of(message, false);
         let spec = self.spec(posting);
         match self.library.fault {
-            Some(Fault::WrongLayout) if spec.layout != Layout::Bytes => status.flags &= !INTACT,
-            Some(Fault::ShortCount) if spec.counts != Counts::Int => status.count -= 1,
+            Some(PlantedFault::WrongLayout) if spec.layout != Layout::Bytes => status.flags &= !INTACT,
+            Some(PlantedFault::ShortCount) if spec.counts != CountType::Int => status.count -= 1,
             _ => {}
         }
         Some(RawEvent::Received { step: posting, status })

@@ -15,7 +15,7 @@ mod session;
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths};
-use mb_kit::{InputQueue, MatchLists, Served, Server, Service};
+use mb_kit::{InputQueue, MatchLists, OperationServer, Served, Server};
 
 pub use cells::Cells;
 use session::{Interface, Session};
@@ -257,7 +257,7 @@ impl Alpu {
     }
 }
 
-impl Service for Alpu {
+impl OperationServer for Alpu {
     fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
         self.queue.full_until(now)
     }

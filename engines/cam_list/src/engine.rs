@@ -15,11 +15,11 @@ use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};
 use mb_core::{
     CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterError, ParameterSet, Parameters, Picos, QueueLengths,
 };
-use mb_kit::{InputQueue, PostedReceives, Served, Server, Service, UnexpectedMessages};
+use mb_kit::{InputQueue, OperationServer, PostedReceives, Served, Server, UnexpectedMessages};
 
 use crate::hardware::Corrections;
 use crate::levels::{Inserted, Levels};
-use crate::parameters::{Arbiter, CamListParameters, HardwareConfig, Order};
+use crate::parameters::{Arbiter, CamListParameters, HardwareConfig, OutcomeOrder};
 use crate::stepped::Stepped;
 
 /// The catalog's entry of this engine.
@@ -48,12 +48,12 @@ const BREAKS_ORDER: &str =
 
 /// Whether the design is taken literally.
 fn is_published(set: &ParameterSet) -> bool {
-    set.typed::<CamListParameters>().order == Order::Published
+    set.typed::<CamListParameters>().order == OutcomeOrder::Published
 }
 
 /// What the hardware has done, in cycles where nothing else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+pub struct CamListCounters {
     /// Searches, from their begin to their result.
     pub searching: u64,
     /// Of these, steps along lists.
@@ -116,7 +116,7 @@ pub struct CamList {
     /// By side.
     queues: [InputQueue; 2],
     last_at: Picos,
-    counters: Counters,
+    counters: CamListCounters,
     events: CapacityEvents,
 }
 
@@ -138,14 +138,14 @@ impl CamList {
             effective: 0,
             queues: [queue.clone(), queue],
             last_at: Picos::ZERO,
-            counters: Counters::default(),
+            counters: CamListCounters::default(),
             events: CapacityEvents::default(),
         })
     }
 
     /// What the hardware has done for the operations accepted so far.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
+    pub const fn counters(&self) -> CamListCounters {
         self.counters
     }
 
@@ -189,7 +189,7 @@ impl CamList {
     }
 }
 
-impl Service for CamList {
+impl OperationServer for CamList {
     fn refuses_until(&mut self, now: Picos, op: &Op) -> Option<Picos> {
         self.queues[Side::of(op) as usize].full_until(now)
     }

@@ -16,7 +16,7 @@ mod levels;
 mod parameters;
 pub mod stepped;
 
-pub use engine::{CamList, Counters, ENTRY};
+pub use engine::{CamList, CamListCounters, ENTRY};
 pub use hardware::{Corrections, Hazard, SteppedHardware};
-pub use parameters::{Arbiter, CamListParameters, HardwareConfig, ListSearch, Order};
+pub use parameters::{Arbiter, CamListParameters, HardwareConfig, ListSearch, OutcomeOrder};
 pub use stepped::Stepped;

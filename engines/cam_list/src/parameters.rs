@@ -62,7 +62,7 @@ pub struct CamListParameters {
     pub spill: Cycles,
     /// Whether five corrections keep MPI's order, or all is as the paper has it, which breaks it.
     #[parameter]
-    pub order: Order,
+    pub order: OutcomeOrder,
     /// Operations that can wait at each side, command and network; more are refused for the time being.
     #[parameter(range = 1..=1_000_000_000)]
     pub fifo: usize,
@@ -70,7 +70,7 @@ pub struct CamListParameters {
 
 /// Whether outcomes keep MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Order {
+pub enum OutcomeOrder {
     /// With the corrections of [`crate::hardware::Corrections`].
     Mpi,
     /// As published.

@@ -3,7 +3,8 @@
 //! the hardware as an engine, which passes cycles in which nothing happens.
 
 use mb_cam_list::{
-    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, Order, Stepped, SteppedHardware,
+    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, OutcomeOrder, Stepped,
+    SteppedHardware,
 };
 use mb_core::{Accepted, Clock, Completion, Cycles, Delays, Engine, Picos, QueueLengths};
 use mb_kit::Server;
@@ -32,7 +33,7 @@ const BASE: CamListParameters = CamListParameters {
     age_cam: Cycles(0),
     age_lists: Cycles(0),
     spill: Cycles(5),
-    order: Order::Mpi,
+    order: OutcomeOrder::Mpi,
     fifo: 1_000_000,
 };
 

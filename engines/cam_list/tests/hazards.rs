@@ -7,7 +7,7 @@ mod price_of_order;
 
 use mb_cam_list::hardware::Done;
 use mb_cam_list::{
-    Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, Order, SteppedHardware,
+    Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, OutcomeOrder, SteppedHardware,
 };
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_oracle::Oracle;
@@ -32,7 +32,7 @@ fn parameters() -> HardwareConfig {
         age_cam: Cycles(0),
         age_lists: Cycles(0),
         spill: Cycles(117),
-        order: Order::Mpi,
+        order: OutcomeOrder::Mpi,
         fifo: 64,
     };
     HardwareConfig::new(mb_testkit::checked(&parameters)).unwrap()

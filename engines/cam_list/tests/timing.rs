@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `cam_list` are its formulas, to the cycle and from both sides.
 
-use mb_cam_list::{Arbiter, CamList, CamListParameters, ListSearch, Order};
+use mb_cam_list::{Arbiter, CamList, CamListParameters, ListSearch, OutcomeOrder};
 use mb_core::engine::Accepted;
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Shortcuts};
 use mb_kit::Server;
@@ -27,7 +27,7 @@ const BASE: CamListParameters = CamListParameters {
     age_cam: Cycles(0),
     age_lists: Cycles(0),
     spill: Cycles(117),
-    order: Order::Mpi,
+    order: OutcomeOrder::Mpi,
     fifo: 1_000_000,
 };
 

@@ -20,7 +20,7 @@ use mb_core::parameters::Choice;
 use mb_core::{
     CapacityEvents, Clock, Cycles, Delays, MsgId, Op, Outcome, Parameters, Pattern, Picos, QueueLengths, RecvId,
 };
-use mb_kit::{InputQueue, Served, Server, Service};
+use mb_kit::{InputQueue, OperationServer, Served, Server};
 
 use memory::Memory;
 use queue::{Effort, Queue};
@@ -43,7 +43,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
 
 /// What decides which list an entry is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Key {
+pub enum BucketKey {
     /// Source modulo buckets.
     Source,
     /// A list for each communicator and source; one of any source for each communicator.
@@ -78,7 +78,7 @@ pub struct HashBucketsParameters {
     pub clock: Clock,
     /// What decides an entry's list: the source modulo `buckets`; communicator and source; a hash of all.
     #[parameter]
-    pub key: Key,
+    pub key: BucketKey,
     /// Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two;
     /// without effect for `peer`.
     #[parameter(range = 1..=65_536)]
@@ -224,7 +224,7 @@ impl HashBuckets {
     }
 }
 
-impl Service for HashBuckets {
+impl OperationServer for HashBuckets {
     fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
         self.queue.full_until(now)
     }

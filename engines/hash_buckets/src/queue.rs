@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use mb_core::{Envelope, Initiator, Pattern};
 
-use crate::Key;
+use crate::BucketKey;
 use crate::memory::{BucketEntry, Chain, Ends, Memory, NONE};
 
 /// The match bits of a communicator (`spec/matching.md`, M-1): its context number, without the kind of traffic.
@@ -52,10 +52,10 @@ impl Effort {
 /// One queue of a receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    key: Key,
+    key: BucketKey,
     buckets: u64,
     lists: Vec<Ends>,
-    /// The list of each communicator and source ([`Key::Peer`]); no source is any.
+    /// The list of each communicator and source ([`BucketKey::Peer`]); no source is any.
     peers: BTreeMap<(u64, Option<u32>), u32>,
     all: Option<Ends>,
     length: usize,
@@ -66,12 +66,12 @@ const REST: u32 = 0;
 
 impl Queue {
     /// An empty queue, with a chain of all entries if `has_chain` says so.
-    pub(crate) fn new(key: Key, buckets: u64, has_chain: bool) -> Self {
+    pub(crate) fn new(key: BucketKey, buckets: u64, has_chain: bool) -> Self {
         let lists = match key {
-            Key::Source => buckets,
-            Key::Peer => 0,
+            BucketKey::Source => buckets,
+            BucketKey::Peer => 0,
             // The hash is the exclusive or of two numbers below `buckets`.
-            Key::Envelope => buckets.next_power_of_two(),
+            BucketKey::Envelope => buckets.next_power_of_two(),
         };
         Self {
             key,
@@ -150,7 +150,7 @@ impl Queue {
         } else if let Some(all) = self.all {
             effort.lists = 1;
             walk(memory, Chain::All, all, pattern, &mut best, &mut effort);
-        } else if self.key == Key::Peer && pattern.ignore & CONTEXT == 0 {
+        } else if self.key == BucketKey::Peer && pattern.ignore & CONTEXT == 0 {
             for (_, list) in self.peers.range((context, Some(0))..=(context, Some(u32::MAX))) {
                 effort.lists += 1;
                 walk(memory, Chain::List, self.lists[*list as usize], pattern, &mut best, &mut effort);
@@ -181,15 +181,15 @@ impl Queue {
     fn has_key(&self, pattern: &Pattern) -> bool {
         pattern.initiator.is_some()
             && match self.key {
-                Key::Source => true,
-                Key::Peer => pattern.ignore & CONTEXT == 0,
-                Key::Envelope => pattern.ignore == 0,
+                BucketKey::Source => true,
+                BucketKey::Peer => pattern.ignore & CONTEXT == 0,
+                BucketKey::Envelope => pattern.ignore == 0,
             }
     }
 
     /// The list that an entry belongs to, made if there is none for its key yet.
     fn home(&mut self, pattern: &Pattern) -> u32 {
-        if self.key == Key::Peer && pattern.ignore & CONTEXT == 0 {
+        if self.key == BucketKey::Peer && pattern.ignore & CONTEXT == 0 {
             let new = self.lists.len() as u32;
             let peer = (pattern.bits & CONTEXT, pattern.initiator.map(|Initiator(initiator)| initiator));
             let list = *self.peers.entry(peer).or_insert(new);
@@ -208,9 +208,9 @@ impl Queue {
     fn list_of(&self, bits: u64, initiator: Option<Initiator>) -> Option<u32> {
         let Initiator(initiator) = initiator?;
         match self.key {
-            Key::Source => Some(1 + (u64::from(initiator) % self.buckets) as u32),
-            Key::Peer => self.peers.get(&(bits & CONTEXT, Some(initiator))).copied(),
-            Key::Envelope => Some(1 + hash(bits, initiator, self.buckets)),
+            BucketKey::Source => Some(1 + (u64::from(initiator) % self.buckets) as u32),
+            BucketKey::Peer => self.peers.get(&(bits & CONTEXT, Some(initiator))).copied(),
+            BucketKey::Envelope => Some(1 + hash(bits, initiator, self.buckets)),
         }
     }
 }

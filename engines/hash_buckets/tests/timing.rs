@@ -7,7 +7,7 @@ use mb_core::{
     Accepted, Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, QueueLengths, RecvId,
     ReplayEngine, Shortcuts,
 };
-use mb_hash_buckets::{HashBuckets, HashBucketsParameters, Key, Links, WildcardSearch};
+use mb_hash_buckets::{BucketKey, HashBuckets, HashBucketsParameters, Links, WildcardSearch};
 use mb_kit::Server;
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, checked, streams};
@@ -23,7 +23,7 @@ const BUCKETS: u64 = 64;
 /// Lists by source.
 const SOURCE: HashBucketsParameters = HashBucketsParameters {
     clock: CLOCK,
-    key: Key::Source,
+    key: BucketKey::Source,
     buckets: BUCKETS,
     wildcard_search: WildcardSearch::AllLists,
     links: Links::Single,
@@ -39,11 +39,11 @@ const SOURCE: HashBucketsParameters = HashBucketsParameters {
 };
 
 /// Lists by communicator and source.
-const PEER: HashBucketsParameters = HashBucketsParameters { key: Key::Peer, links: Links::Double, ..SOURCE };
+const PEER: HashBucketsParameters = HashBucketsParameters { key: BucketKey::Peer, links: Links::Double, ..SOURCE };
 
 /// Lists as those of UCX.
 const UCX: HashBucketsParameters =
-    HashBucketsParameters { key: Key::Envelope, buckets: 1021, wildcard_search: WildcardSearch::Chain, ..SOURCE };
+    HashBucketsParameters { key: BucketKey::Envelope, buckets: 1021, wildcard_search: WildcardSearch::Chain, ..SOURCE };
 
 fn engine(parameters: &HashBucketsParameters) -> Server<HashBuckets> {
     Server::new(HashBuckets::new(checked(parameters)))
@@ -223,7 +223,7 @@ fn a_full_queue_of_operations_refuses_until_the_next_one_starts() {
 
 #[test]
 fn outcomes_are_the_oracles_for_every_structure() {
-    for &key in Key::ALL {
+    for &key in BucketKey::ALL {
         for &wildcard_search in WildcardSearch::ALL {
             for buckets in [1, 3] {
                 let parameters =

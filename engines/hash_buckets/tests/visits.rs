@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use mb_core::engine::Placement;
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles, Engine, Envelope, Op, Outcome, Pattern, Shortcuts};
-use mb_hash_buckets::{HashBuckets, HashBucketsParameters, Key, Links, WildcardSearch};
+use mb_hash_buckets::{BucketKey, HashBuckets, HashBucketsParameters, Links, WildcardSearch};
 use mb_kit::Server;
 use mb_testkit::drive::Offer;
 use mb_testkit::{checked, streams};
@@ -23,7 +23,7 @@ enum List {
 
 #[derive(Clone, Copy, Debug)]
 struct Structure {
-    key: Key,
+    key: BucketKey,
     buckets: u64,
     has_chain: bool,
 }
@@ -33,10 +33,10 @@ impl Structure {
         let context = (pattern.ignore >> 33 == 0).then_some(pattern.bits >> 33);
         let source = pattern.initiator.map(|initiator| initiator.0);
         match (self.key, context, source) {
-            (Key::Source, _, Some(source)) => List::Bucket(u64::from(source) % self.buckets),
-            (Key::Peer, Some(context), Some(source)) => List::Peer(context, source),
-            (Key::Peer, Some(context), None) => List::AnyOf(context),
-            (Key::Envelope, Some(context), Some(source)) if pattern.ignore == 0 => {
+            (BucketKey::Source, _, Some(source)) => List::Bucket(u64::from(source) % self.buckets),
+            (BucketKey::Peer, Some(context), Some(source)) => List::Peer(context, source),
+            (BucketKey::Peer, Some(context), None) => List::AnyOf(context),
+            (BucketKey::Envelope, Some(context), Some(source)) if pattern.ignore == 0 => {
                 // Streams have tags below 4, four sources and a few contexts: all fields fit.
                 let word = (pattern.bits & 0xffff) << 40 | u64::from(source) << 20 | context;
                 List::Bucket((word % (1 << 32) % self.buckets) ^ ((word >> 32) % self.buckets))
@@ -63,7 +63,7 @@ impl Structure {
             _ if self.has_chain => [None].into(),
             List::AnyOf(context) => (0..8).map(|source| Some(List::Peer(context, source))).collect(),
             // Without a communicator, the lists of peers follow each other as they were made.
-            List::Rest if self.key == Key::Peer => return usize::MAX,
+            List::Rest if self.key == BucketKey::Peer => return usize::MAX,
             List::Rest => (0..=self.buckets.next_power_of_two()).map(|bucket| Some(List::Bucket(bucket))).collect(),
         };
         let (mut reads, mut best) = (0, usize::MAX);
@@ -141,7 +141,7 @@ impl Structure {
 
 #[test]
 fn every_search_reads_its_lists_as_far_as_it_must() {
-    for &key in Key::ALL {
+    for &key in BucketKey::ALL {
         for has_chain in [false, true] {
             for buckets in [1, 3, 64] {
                 let structure = Structure { key, buckets, has_chain };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use mb_core::engine::{BareRun, Completion, EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
 use mb_core::{Delays, MsgId, Op, Outcome, ParameterError, Parameters, Picos, QueueLengths, RecvId};
-use mb_kit::{MatchLists, Served, Server, Service};
+use mb_kit::{MatchLists, OperationServer, Served, Server};
 use mbmatch::{Arrived, Handle, Matcher, Options, Posted, Structure, VectorUnit};
 
 /// The catalog entry of this engine.
@@ -173,7 +173,7 @@ impl HostNative {
     }
 }
 
-impl Service for HostNative {
+impl OperationServer for HostNative {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let outcome = self.perform(op);
         let (expected, visits) = self.lists.apply(op);

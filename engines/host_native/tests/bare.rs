@@ -5,7 +5,7 @@
 use mb_core::Op;
 use mb_core::parameters::Choice;
 use mb_host_native::{ENTRY, HostNative, HostNativeParameters, VectorUnitName};
-use mb_kit::{Server, Service};
+use mb_kit::{OperationServer, Server};
 use mb_oracle::Oracle;
 use mb_testkit::drive::{Offer, Visits};
 use mb_testkit::streams;

@@ -8,7 +8,7 @@
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{Clock, Cycles, Op, Parameters, Picos, QueueLengths};
-use mb_kit::{InTurn, MatchLists, Served, Server, Service};
+use mb_kit::{InTurn, MatchLists, OperationServer, Served, Server};
 
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -58,7 +58,7 @@ impl Ideal {
     }
 }
 
-impl Service for Ideal {
+impl OperationServer for Ideal {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let IdealParameters { clock, header, command, item } = self.parameters;
         let fixed = if matches!(op, Op::Arrive { .. }) { header } else { command };

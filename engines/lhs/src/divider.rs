@@ -24,7 +24,7 @@ pub const ENVELOPE: u64 = 16;
 
 /// Registers that software writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Registers {
+pub struct DividerRegisters {
     /// Size information location register: byte of the header at which the length begins, 32 bits, low byte first.
     pub size_location: u64,
     /// Entry length register: bytes of an LH buffer entry.
@@ -47,13 +47,13 @@ pub enum Store {
 /// The controller at work on one message.
 #[derive(Clone, Copy, Debug)]
 pub struct Divider {
-    registers: Registers,
+    registers: DividerRegisters,
     has_slot: bool,
     bytes: u64,
     length: u64,
 }
 
-impl Registers {
+impl DividerRegisters {
     /// The registers that `parameters` describe.
     ///
     /// # Errors
@@ -100,13 +100,13 @@ impl Registers {
 impl Divider {
     /// Before the first word of a message, which has a free slot or has none.
     #[must_use]
-    pub const fn new(registers: Registers, has_slot: bool) -> Self {
+    pub const fn new(registers: DividerRegisters, has_slot: bool) -> Self {
         Self { registers, has_slot, bytes: 0, length: 0 }
     }
 
     /// Takes the next word.
     pub fn word(&mut self, word: u64) -> Store {
-        let Registers { size_location, entry, pointer } = self.registers;
+        let DividerRegisters { size_location, entry, pointer } = self.registers;
         let at = self.bytes;
         self.bytes += WORD;
         if size_location / WORD * WORD == at {
@@ -130,7 +130,7 @@ mod tests {
 
     /// Divides a message word by word: bytes in the entry, whether there is a pointer, bytes in
     /// large memory, and the cycle after the last word or pointer that the entry waits for.
-    fn divided(registers: Registers, length: u64, has_slot: bool) -> (u64, bool, u64, u64) {
+    fn divided(registers: DividerRegisters, length: u64, has_slot: bool) -> (u64, bool, u64, u64) {
         let mut divider = Divider::new(registers, has_slot);
         let (mut head, mut pointer, mut large, mut visible) = (0, false, 0, 0);
         for at in (0..length).step_by(WORD as usize) {
@@ -156,7 +156,7 @@ mod tests {
     fn short_messages_stay_whole_and_long_ones_are_divided() {
         for (entry, pointer) in [(16, 0), (32, 8), (64, 8), (128, 8), (128, 16)] {
             for size_location in [0, 4, 8, 12] {
-                let registers = Registers { size_location, entry, pointer };
+                let registers = DividerRegisters { size_location, entry, pointer };
                 for length in 16..=300 {
                     let (head, has_pointer, large, visible) = divided(registers, length, true);
                     let is_divided = length > entry;

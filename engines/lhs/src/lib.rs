@@ -20,9 +20,9 @@ use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{
     CapacityEvents, Cycles, Envelope, MsgId, Op, Outcome, ParameterError, Parameters, Pattern, Picos, QueueLengths,
 };
-use mb_kit::{InTurn, PostedReceives, Served, Server, Service};
+use mb_kit::{InTurn, OperationServer, PostedReceives, Served, Server};
 
-pub use divider::{Divider, ENVELOPE, Registers, Store, WORD};
+pub use divider::{Divider, DividerRegisters, ENVELOPE, Store, WORD};
 use parameters::Design;
 pub use parameters::{Attribute, LhsParameters};
 use queue::{Group, Message};
@@ -194,7 +194,7 @@ impl Lhs {
     }
 }
 
-impl Service for Lhs {
+impl OperationServer for Lhs {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         self.beyond = Picos::ZERO;
         let (outcome, visits, start, span) = self.perform(now, op);

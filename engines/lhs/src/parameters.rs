@@ -5,7 +5,7 @@ use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles, ParameterError, Parameters, Picos};
 
 use crate::cache::{Config, Prefetcher};
-use crate::divider::{ENVELOPE, Registers};
+use crate::divider::{DividerRegisters, ENVELOPE};
 
 /// In nanoseconds.
 const MILLISECOND: u64 = 1_000_000;
@@ -111,7 +111,7 @@ pub enum Attribute {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Design {
     pub(crate) nic: Clock,
-    pub(crate) registers: Registers,
+    pub(crate) registers: DividerRegisters,
     pub(crate) message: u64,
     pub(crate) slots_per_group: usize,
     pub(crate) groups: usize,
@@ -151,7 +151,7 @@ impl Design {
     /// The design that `parameters` describe.
     ///
     /// # Errors
-    /// When sizes do not divide each other; see [`Registers::new`] for those of an entry.
+    /// When sizes do not divide each other; see [`DividerRegisters::new`] for those of an entry.
     pub(crate) fn new(parameters: &LhsParameters) -> Result<Self, ParameterError> {
         let &LhsParameters { slots, groups, line, sector, hwp_page: page, word, host_clock, latency, .. } = parameters;
         let refuse = |why: String| Err(ParameterError::Contradiction(why));
@@ -169,7 +169,7 @@ impl Design {
         }
         Ok(Self {
             nic: parameters.clock,
-            registers: Registers::new(parameters)?,
+            registers: DividerRegisters::new(parameters)?,
             message: parameters.message,
             slots_per_group: slots / groups,
             groups,

@@ -7,7 +7,7 @@
 
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::{Op, Parameters, Picos, QueueLengths};
-use mb_kit::{InTurn, MatchLists, Served, Server, Service};
+use mb_kit::{InTurn, MatchLists, OperationServer, Served, Server};
 
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -59,7 +59,7 @@ impl Linear {
     }
 }
 
-impl Service for Linear {
+impl OperationServer for Linear {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let (outcome, visits) = self.lists.apply(op);
         self.turn.serve(now, self.operation + self.entry * u64::from(visits), outcome, visits)

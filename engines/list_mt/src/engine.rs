@@ -14,7 +14,7 @@ use mb_core::{Clock, Cycles, Op, ParameterError};
 use mb_kit::{Answered, Overlapping, OverlappingMachine};
 
 use crate::machine::FirmwareCores;
-use crate::parameters::{ListMtParameters, Parameters};
+use crate::parameters::{ListMtParameters, ListMtParts};
 
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -38,7 +38,7 @@ impl OverlappingMachine for FirmwareCores {
     type Parameters = ListMtParameters;
 
     fn boot(parameters: &ListMtParameters) -> Result<Self, ParameterError> {
-        Self::new(&Parameters::new(parameters))
+        Self::new(&ListMtParts::new(parameters))
     }
 
     fn clock(parameters: &ListMtParameters) -> Clock {

@@ -12,11 +12,11 @@ use mb_core::{Cycles, Op, ParameterError};
 use mb_guest::Nic;
 use mb_guest::layout::BYTES;
 use mb_kit::Answered;
-use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, Stacks, Stop};
-use mb_processor::hierarchy::{Access, CacheStatistics};
+use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, BarrelStop, Stacks};
+use mb_processor::hierarchy::{AccessKind, CacheStatistics};
 use mb_processor::{Hart, Isa, Memory, Ppc32, Retired, Rv64, Syscall, SyscallHandler, SyscallResult};
 
-use crate::parameters::{Delivery, Entries, Parameters};
+use crate::parameters::{Delivery, Entries, ListMtParts};
 
 /// Bytes of a thread's stack.
 pub(crate) const STACK: u64 = 1024;
@@ -95,7 +95,7 @@ struct Board<H> {
 }
 
 impl<H: Hart + Clone> Board<H> {
-    fn new(parameters: &Parameters, hart: H) -> Result<Self, ParameterError> {
+    fn new(parameters: &ListMtParts, hart: H) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
         let mut memory = program.memory(0);
         let top = memory.range().end.next_multiple_of(BYTES) + parameters.cores.threads as u64 * STACK;
@@ -119,13 +119,13 @@ impl<H: Hart + Clone> Board<H> {
             cores: parameters.cores.hierarchy.cores,
             boot: Cycles::ZERO,
         };
-        assert_eq!(board.run(Cycles::MAX), Stop::Waiting, "the firmware waits for an operation");
+        assert_eq!(board.run(Cycles::MAX), BarrelStop::Waiting, "the firmware waits for an operation");
         board.boot = board.barrel.now() + Cycles(1);
         Ok(board)
     }
 
     /// Runs the cycles of the cores before `until`.
-    fn run(&mut self, until: Cycles) -> Stop {
+    fn run(&mut self, until: Cycles) -> BarrelStop {
         let stop = self.barrel.run_observed(until, &mut self.host);
         stop.unwrap_or_else(|trap| panic!("the firmware does not fault: {trap}"))
     }
@@ -135,7 +135,7 @@ impl<H: Hart + Clone> Board<H> {
         if until > self.barrel.now() {
             self.host.stop_at_answer = stop_at_answer;
             let stop = self.run(until);
-            assert!(!matches!(stop, Stop::Exited(_)), "the firmware never exits");
+            assert!(!matches!(stop, BarrelStop::Exited(_)), "the firmware never exits");
         }
     }
 
@@ -147,7 +147,7 @@ impl<H: Hart + Clone> Board<H> {
         hierarchy.invalidate(address, BYTES);
         if self.delivery == Delivery::Cache {
             for core in 0..self.cores {
-                hierarchy.warm(core, Access::Load, address, BYTES);
+                hierarchy.warm(core, AccessKind::Load, address, BYTES);
             }
         }
         if self.entries == Entries::Cold {
@@ -201,7 +201,7 @@ impl FirmwareCores {
     ///
     /// # Panics
     /// When a committed program is damaged, which the tests of `mb-guest` exclude.
-    pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
+    pub fn new(parameters: &ListMtParts) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
         let one = "one thread";
         let board = match parameters.machine {
@@ -331,7 +331,7 @@ mod tests {
     /// Offers random streams as fast as they are accepted, and compares outcomes and visits with
     /// the oracle.
     fn judge(skips: fn(&Syscall) -> bool) -> Result<(), String> {
-        let parameters = Parameters::new(&preset(&crate::ENTRY, "mt16"));
+        let parameters = ListMtParts::new(&preset(&crate::ENTRY, "mt16"));
         let program = parameters.guest().program(parameters.machine);
         let hart = Ppc32::load(&program, 1).unwrap().remove(0);
         streams::check(120, |offers| {

@@ -4,7 +4,7 @@
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
 use mb_guest::Guest;
-use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, Placement};
+use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, SpawnPolicy};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::{FloatLatencies, Isa};
 
@@ -192,7 +192,7 @@ pub enum LockStyle {
 
 /// The engine's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct ListMtParts {
     /// Instruction set.
     pub machine: Isa,
     /// The match function.
@@ -209,7 +209,7 @@ pub struct Parameters {
     pub cores: BarrelConfig,
 }
 
-impl Parameters {
+impl ListMtParts {
     /// The parts that `parameters` describe.
     #[must_use]
     pub fn new(parameters: &ListMtParameters) -> Self {
@@ -242,8 +242,8 @@ fn cores(parameters: &ListMtParameters, threads: usize) -> BarrelConfig {
     BarrelConfig {
         contexts: parameters.contexts,
         placement: match parameters.placement {
-            ThreadPlacement::Spread => Placement::Spread,
-            ThreadPlacement::Fill => Placement::Fill,
+            ThreadPlacement::Spread => SpawnPolicy::Spread,
+            ThreadPlacement::Fill => SpawnPolicy::Fill,
         },
         threads,
         quantum: parameters.quantum,
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn the_presets_are_the_columns_of_the_papers_table() {
         for (name, cores) in [("mt1", 1), ("mt2", 2), ("mt16", 16)] {
-            let Parameters { cores: found, .. } = Parameters::new(&mb_testkit::preset(&crate::ENTRY, name));
+            let ListMtParts { cores: found, .. } = ListMtParts::new(&mb_testkit::preset(&crate::ENTRY, name));
             let table = BarrelConfig::hemmert2007(cores).unwrap();
             let BarrelConfig { multiply, divide, .. } = found;
             // A context for each operation and one for the thread that starts them.

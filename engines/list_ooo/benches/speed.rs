@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, Pattern, RecvId};
 use mb_list_ooo::ENTRY;
 use mb_list_ooo::machine::FirmwareCore;
-use mb_list_ooo::parameters::Parameters;
+use mb_list_ooo::parameters::ListOooParts;
 
 const DEPTHS: [u64; 4] = [0, 16, 128, 1024];
 
@@ -22,7 +22,7 @@ fn operations(criterion: &mut Criterion) {
         let settings = mb_testkit::preset(&ENTRY, preset.name);
         let mut group = criterion.benchmark_group(preset.name);
         for depth in DEPTHS {
-            let mut machine = FirmwareCore::new(&Parameters::new(&settings)).unwrap();
+            let mut machine = FirmwareCore::new(&ListOooParts::new(&settings)).unwrap();
             for number in 0..depth {
                 let pattern = Pattern::exactly(Envelope { bits: number, initiator: Initiator(1) });
                 machine.serve(&Op::Post { recv: RecvId(number), pattern }, Cycles::ZERO);

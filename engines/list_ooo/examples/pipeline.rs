@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::Write as _;
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Pattern, RecvId};
-use mb_list_ooo::parameters::Parameters;
+use mb_list_ooo::parameters::ListOooParts;
 use mb_list_ooo::{ENTRY, pipeline};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arrive = |number| Op::Arrive { msg: MsgId(number), envelope: envelope(number) };
     // The first arrivals fill the instruction cache and teach the predictor.
     let quiet: Vec<Op> = (1..=6).map(post).chain([arrive(6), arrive(5)]).collect();
-    let parameters = Parameters::new(&mb_testkit::preset(&ENTRY, "hemmert2007"));
+    let parameters = ListOooParts::new(&mb_testkit::preset(&ENTRY, "hemmert2007"));
     let text = pipeline::draw(&parameters, &quiet, &[arrive(4)], String::new())?;
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -16,7 +16,7 @@ use mb_core::engine::{
 use mb_core::{Clock, Cycles, Delays, Op, Outcome, ParameterError, Picos};
 
 use crate::machine::FirmwareCore;
-use crate::parameters::{ListOooParameters, Parameters};
+use crate::parameters::{ListOooParameters, ListOooParts};
 
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
@@ -52,7 +52,7 @@ impl ListOoo {
     pub fn new(parameters: &ListOooParameters) -> Result<Self, ParameterError> {
         Ok(Self {
             clock: parameters.clock,
-            machine: FirmwareCore::new(&Parameters::new(parameters))?,
+            machine: FirmwareCore::new(&ListOooParts::new(parameters))?,
             lengths: QueueLengths::default(),
             pending: VecDeque::new(),
             busy: Picos::ZERO,

@@ -8,18 +8,18 @@
 use mb_core::{Cycles, Op, Outcome, ParameterError};
 use mb_guest::layout::BYTES;
 use mb_guest::{Nic, Visit};
-use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
-use mb_processor::out_of_order::{CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderStatistics, Stop};
+use mb_processor::hierarchy::{AccessKind, CacheStatistics, Hierarchy};
+use mb_processor::out_of_order::{CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderStatistics, OutOfOrderStop};
 use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64};
 
-use crate::parameters::{Delivery, Entries, Parameters};
+use crate::parameters::{Delivery, Entries, ListOooParts};
 
 /// Slots of the descriptor ring: the 64 headers of hemmert2007 figure 5.
 const SLOTS: usize = 64;
 
 /// An operation and its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Served {
+pub struct ServedOperation {
     /// The firmware's answer.
     pub outcome: Outcome,
     /// Entries visited.
@@ -71,7 +71,7 @@ struct Board<H> {
 }
 
 impl<H: Hart> Board<H> {
-    fn new(parameters: &Parameters, hart: H) -> Result<Self, ParameterError> {
+    fn new(parameters: &ListOooParts, hart: H) -> Result<Self, ParameterError> {
         let mut memory = parameters.guest.program(parameters.machine).memory(0);
         let nic = Nic::new(parameters.machine, &mut memory, SLOTS);
         let mut board = Self {
@@ -92,16 +92,16 @@ impl<H: Hart> Board<H> {
     fn run<O: CommitObserver>(&mut self, observer: &mut O) {
         let Self { hart, memory, nic, hierarchy, core, .. } = self;
         let stop = core.run_observed(hart, memory, nic, hierarchy, Cycles::MAX, observer);
-        assert_eq!(stop, Ok(Stop::Waiting), "the firmware never exits or faults");
+        assert_eq!(stop, Ok(OutOfOrderStop::Waiting), "the firmware never exits or faults");
     }
 
-    fn serve<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    fn serve<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> ServedOperation {
         self.core.skip(earliest);
         let start = self.core.now();
         let address = self.nic.deliver(op, &mut self.memory).expect("every operation was answered");
         match self.delivery {
             Delivery::Memory => self.hierarchy.invalidate(address, BYTES),
-            Delivery::Cache => self.hierarchy.warm(0, Access::Load, address, BYTES),
+            Delivery::Cache => self.hierarchy.warm(0, AccessKind::Load, address, BYTES),
         }
         let (visit, entries) = (self.nic.visit(op), self.nic.entries());
         let accessed = std::mem::take(&mut self.accessed);
@@ -115,7 +115,7 @@ impl<H: Hart> Board<H> {
             }
         }
         let answered = self.nic.answered().expect("the firmware answers before it waits");
-        Served { outcome: answered.outcome, visits, start, at: answered.at }
+        ServedOperation { outcome: answered.outcome, visits, start, at: answered.at }
     }
 }
 
@@ -142,7 +142,7 @@ impl FirmwareCore {
     ///
     /// # Panics
     /// When the committed firmware is damaged, which the tests exclude.
-    pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
+    pub fn new(parameters: &ListOooParts) -> Result<Self, ParameterError> {
         let program = parameters.guest.program(parameters.machine);
         let one = "one thread";
         let board = match parameters.machine {
@@ -167,7 +167,7 @@ impl FirmwareCore {
     ///
     /// # Panics
     /// When the lists exceed the addresses of the firmware: about 33 million entries.
-    pub fn serve(&mut self, op: &Op, earliest: Cycles) -> Served {
+    pub fn serve(&mut self, op: &Op, earliest: Cycles) -> ServedOperation {
         self.serve_observed(op, earliest, &mut ())
     }
 
@@ -176,13 +176,18 @@ impl FirmwareCore {
     ///
     /// # Panics
     /// As [`FirmwareCore::serve`].
-    pub fn serve_observed<O: CommitObserver>(&mut self, op: &Op, earliest: Cycles, observer: &mut O) -> Served {
+    pub fn serve_observed<O: CommitObserver>(
+        &mut self,
+        op: &Op,
+        earliest: Cycles,
+        observer: &mut O,
+    ) -> ServedOperation {
         let earliest = earliest + self.boot;
         let served = match &mut self.board {
             Boards::Ppc32(board) => board.serve(op, earliest, observer),
             Boards::Rv64(board) => board.serve(op, earliest, observer),
         };
-        Served { start: served.start - self.boot, at: served.at - self.boot, ..served }
+        ServedOperation { start: served.start - self.boot, at: served.at - self.boot, ..served }
     }
 
     /// Event counts of the core.

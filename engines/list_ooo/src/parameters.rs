@@ -68,7 +68,7 @@ pub struct ListOooParameters {
     pub disambiguation: LoadOrder,
     /// Prediction of conditional branches.
     #[parameter]
-    pub predictor: Predictor,
+    pub predictor: PredictorKind,
     /// Two-bit counters of the predictors `bimodal` and `gshare`.
     #[parameter(range = 1..=1 << 20)]
     pub predictor_counters: usize,
@@ -163,7 +163,7 @@ pub enum LoadOrder {
 
 /// Prediction of conditional branches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Predictor {
+pub enum PredictorKind {
     /// Always right.
     Perfect,
     /// Never taken.
@@ -196,7 +196,7 @@ pub enum Delivery {
 
 /// The engine's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct ListOooParts {
     /// Instruction set.
     pub machine: Isa,
     /// The firmware.
@@ -211,7 +211,7 @@ pub struct Parameters {
     pub hierarchy: HierarchyConfig,
 }
 
-impl Parameters {
+impl ListOooParts {
     /// The parts that `parameters` describe.
     #[must_use]
     pub fn new(parameters: &ListOooParameters) -> Self {
@@ -232,11 +232,11 @@ impl Parameters {
 const fn core(parameters: &ListOooParameters) -> OutOfOrderConfig {
     let &ListOooParameters { predictor_counters: entries, history_bits: history, .. } = parameters;
     let direction = match parameters.predictor {
-        Predictor::Perfect => Direction::Perfect,
-        Predictor::NotTaken => Direction::NotTaken,
-        Predictor::Taken => Direction::Taken,
-        Predictor::Bimodal => Direction::Bimodal { entries },
-        Predictor::Gshare => Direction::Gshare { entries, history },
+        PredictorKind::Perfect => Direction::Perfect,
+        PredictorKind::NotTaken => Direction::NotTaken,
+        PredictorKind::Taken => Direction::Taken,
+        PredictorKind::Bimodal => Direction::Bimodal { entries },
+        PredictorKind::Gshare => Direction::Gshare { entries, history },
     };
     OutOfOrderConfig {
         fetch_width: parameters.fetch_width,

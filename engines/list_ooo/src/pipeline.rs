@@ -9,7 +9,7 @@ use mb_processor::Retired;
 use mb_processor::out_of_order::PipelineKanata;
 
 use crate::machine::FirmwareCore;
-use crate::parameters::Parameters;
+use crate::parameters::ListOooParts;
 
 /// Why a diagram could not be written.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl std::error::Error for PipelineError {}
 ///
 /// # Errors
 /// An invalid configuration, or the first error of `out`.
-pub fn draw<W: fmt::Write>(parameters: &Parameters, quiet: &[Op], drawn: &[Op], out: W) -> Result<W, PipelineError> {
+pub fn draw<W: fmt::Write>(parameters: &ListOooParts, quiet: &[Op], drawn: &[Op], out: W) -> Result<W, PipelineError> {
     let mut machine = FirmwareCore::new(parameters).map_err(PipelineError::Parameter)?;
     for op in quiet {
         machine.serve(op, Cycles::ZERO);

@@ -3,7 +3,7 @@
 //! instruction sets, with both programs, and whatever caches and headers are assumed to do.
 
 use mb_core::ReplayEngine;
-use mb_list_ooo::parameters::{Delivery, Entries, InstructionSet, ListOooParameters, MatchFunction, Parameters};
+use mb_list_ooo::parameters::{Delivery, Entries, InstructionSet, ListOooParameters, ListOooParts, MatchFunction};
 use mb_list_ooo::{ENTRY, ListOoo};
 use mb_processor::out_of_order::{cortex_a72, ppc440};
 use mb_testkit::drive::Visits;
@@ -35,7 +35,7 @@ fn presets_are_the_cores_of_the_processor_library() {
     for (name, (mut core, hierarchy)) in
         [("hemmert2007", ppc440(32)), ("hemmert2007_cold", ppc440(32)), ("nic64", cortex_a72())]
     {
-        let parameters = Parameters::new(&preset(&ENTRY, name));
+        let parameters = ListOooParts::new(&preset(&ENTRY, name));
         core.multiply = parameters.core.multiply;
         core.divide = parameters.core.divide;
         core.float = parameters.core.float;

@@ -4,7 +4,7 @@
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_guest::Guest;
 use mb_list_ooo::machine::FirmwareCore;
-use mb_list_ooo::parameters::Parameters;
+use mb_list_ooo::parameters::ListOooParts;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};
 use mb_processor::{Hart, InstructionClass, Ppc32, Rv64};
 use mb_testkit::preset;
@@ -25,7 +25,7 @@ fn arrive(number: u64) -> Op {
 
 /// Cycles of operations that come as fast as the firmware takes them: when each was begun and answered.
 fn back_to_back(ops: &[Op]) -> Vec<(u64, u64)> {
-    let mut machine = FirmwareCore::new(&Parameters::new(&preset(&ENTRY, "hemmert2007"))).unwrap();
+    let mut machine = FirmwareCore::new(&ListOooParts::new(&preset(&ENTRY, "hemmert2007"))).unwrap();
     ops.iter()
         .map(|op| {
             let served = machine.serve(op, Cycles::ZERO);
@@ -94,7 +94,7 @@ fn the_firmware_neither_multiplies_nor_divides() {
 
 #[test]
 fn a_drawn_pipeline_has_a_row_for_each_instruction_of_the_operation() {
-    let parameters = Parameters::new(&preset(&ENTRY, "hemmert2007"));
+    let parameters = ListOooParts::new(&preset(&ENTRY, "hemmert2007"));
     let mut machine = FirmwareCore::new(&parameters).unwrap();
     machine.serve(&post(1), Cycles::ZERO);
     let before = machine.statistics().instructions;

@@ -12,7 +12,7 @@ mod peers;
 use mb_core::engine::{EngineCard, EngineEntry, Placement, Timing, keeps_order};
 use mb_core::parameters::Choice;
 use mb_core::{Op, Parameters, Picos, QueueLengths};
-use mb_kit::{InTurn, MatchLists, Served, Server, Service};
+use mb_kit::{InTurn, MatchLists, OperationServer, Served, Server};
 
 use peers::Peers;
 
@@ -132,7 +132,7 @@ impl Measured {
     }
 }
 
-impl Service for Measured {
+impl OperationServer for Measured {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let (outcome, all) = self.lists.apply(op);
         let visits = match &mut self.peers {

@@ -5,7 +5,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_kit::Server;
 use mb_microcode::{Microcode, MicrocodeParameters, ProgramName};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
@@ -30,7 +30,7 @@ fn cycles(criterion: &mut Criterion) {
                 };
                 machine.lists_mut().append(List::Posted, item, bits, 0);
             }
-            let header = Header { op: op::PUT, ..Header::default() }.words();
+            let header = MessageHeader { op: op::PUT, ..MessageHeader::default() }.words();
             let before = machine.now();
             machine.search(List::Posted, header, 0, &mut ()).unwrap();
             let first = machine.now();

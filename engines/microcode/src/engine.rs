@@ -18,9 +18,9 @@ use mb_core::{
     CapacityEvents, Clock, Cycles, Delays, EngineFault, Envelope, Initiator, MsgId, Op, Outcome, Parameters, Pattern,
     Picos, QueueLengths, RecvId,
 };
-use mb_kit::{InputQueue, Served, Server, Service};
+use mb_kit::{InputQueue, OperationServer, Served, Server};
 
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, MAX_HEAD_CACHE, ProtocolError, SearchResult};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
@@ -166,7 +166,7 @@ impl Microcode {
         &self.machine
     }
 
-    fn search(&mut self, list: List, header: Header, start: u64) -> SearchResult {
+    fn search(&mut self, list: List, header: MessageHeader, start: u64) -> SearchResult {
         self.machine
             .search_fast(list, header.words(), start)
             .unwrap_or_else(|error| EngineFault(error.to_string()).raise())
@@ -233,7 +233,7 @@ impl Microcode {
     }
 }
 
-impl Service for Microcode {
+impl OperationServer for Microcode {
     fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
         self.queue.full_until(now)
     }
@@ -267,9 +267,9 @@ const fn pid(initiator: Initiator) -> u16 {
 }
 
 /// The header of an arriving message: a put of no bytes, as sizes take no part in matching.
-fn envelope_header(envelope: &Envelope) -> Header {
+fn envelope_header(envelope: &Envelope) -> MessageHeader {
     let Envelope { bits, initiator } = *envelope;
-    Header { op: op::PUT, pid: pid(initiator), nid: initiator.0, bits, ..Header::default() }
+    MessageHeader { op: op::PUT, pid: pid(initiator), nid: initiator.0, bits, ..MessageHeader::default() }
 }
 
 /// The item of an unexpected message.
@@ -279,10 +279,16 @@ fn envelope_item(envelope: &Envelope) -> Item {
 }
 
 /// The header of a search for `pattern`.
-fn pattern_header(pattern: &Pattern) -> Header {
+fn pattern_header(pattern: &Pattern) -> MessageHeader {
     let any = if pattern.initiator.is_none() { flags::ANY_SOURCE } else { 0 };
     let nid = pattern.initiator.map_or(0, |initiator| initiator.0);
-    Header { flags: flags::SEARCH | any, nid, bits: pattern.bits, length: !pattern.ignore, ..Header::default() }
+    MessageHeader {
+        flags: flags::SEARCH | any,
+        nid,
+        bits: pattern.bits,
+        length: !pattern.ignore,
+        ..MessageHeader::default()
+    }
 }
 
 /// The item of a posted receive: one use, any length, offset zero.

@@ -2,7 +2,7 @@
 //! What Hemmert et al. print about its program and its cycles, measured on `portals_hemmert2007`.
 
 use mb_microcode::{ENTRY, MicrocodeParameters};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::programs::BuiltinProgram;
@@ -23,8 +23,8 @@ fn item(bits: u64) -> Item {
     }
 }
 
-fn header(bits: u64) -> Header {
-    Header { op: op::PUT, bits, length: 64, nid: 7, pid: 9, ..Header::default() }
+fn header(bits: u64) -> MessageHeader {
+    MessageHeader { op: op::PUT, bits, length: 64, nid: 7, pid: 9, ..MessageHeader::default() }
 }
 
 /// A machine with a list of `length` items of which the last matches `header(1)`.

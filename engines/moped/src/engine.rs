@@ -9,8 +9,8 @@
 
 use mb_core::engine::{Completion, EngineCard, EngineEntry, Placement, Timing};
 use mb_core::{CapacityEvents, Clock, Cycles, Delays, Op, Outcome, ParameterSet, Parameters, Picos, QueueLengths};
-use mb_kit::{Served, Server, Service};
-use mb_moped::parameters::{Backoff, Order};
+use mb_kit::{OperationServer, Served, Server};
+use mb_moped::parameters::{Backoff, MatchOrder};
 
 use crate::parameters::MopedEngineParameters;
 use crate::software::{Software, Steps};
@@ -38,12 +38,12 @@ const BREAKS_ORDER: &str =
 /// Whether a part of the design is taken literally.
 fn is_literal(set: &ParameterSet) -> bool {
     let parameters = set.typed::<MopedEngineParameters>();
-    parameters.order == Order::Slot || parameters.backoff == Backoff::Published
+    parameters.order == MatchOrder::Slot || parameters.backoff == Backoff::Published
 }
 
 /// What the engine has done for the operations accepted so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+pub struct MopedEngineCounters {
     /// Searches of the table.
     pub searches: u64,
     /// Entries that these visited.
@@ -94,7 +94,7 @@ pub struct MopedEngine {
     free: u64,
     /// When the last operation is answered.
     answered: Picos,
-    counters: Counters,
+    counters: MopedEngineCounters,
     events: CapacityEvents,
 }
 
@@ -125,14 +125,14 @@ impl MopedEngine {
             arrived: 0,
             free: 0,
             answered: Picos::ZERO,
-            counters: Counters::default(),
+            counters: MopedEngineCounters::default(),
             events: CapacityEvents::default(),
         }
     }
 
     /// What the engine has done for the operations accepted so far.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
+    pub const fn counters(&self) -> MopedEngineCounters {
         self.counters
     }
 
@@ -305,7 +305,7 @@ impl MopedEngine {
     }
 }
 
-impl Service for MopedEngine {
+impl OperationServer for MopedEngine {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         self.revoke(self.clock.edge_at_or_after(now).0);
         let in_software = self.counters.in_software;

@@ -13,5 +13,5 @@ pub mod parameters;
 mod software;
 mod table;
 
-pub use engine::{Counters, ENTRY, MopedEngine};
+pub use engine::{ENTRY, MopedEngine, MopedEngineCounters};
 pub use parameters::MopedEngineParameters;

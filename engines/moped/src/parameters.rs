@@ -3,7 +3,7 @@
 
 use mb_core::{Clock, Cycles, Parameters, Picos};
 use mb_moped::MopedParameters;
-use mb_moped::parameters::{Backoff, Order};
+use mb_moped::parameters::{Backoff, MatchOrder};
 
 const MOST_CYCLES: u64 = 1000;
 const MILLISECOND: u64 = 1_000_000;
@@ -28,7 +28,7 @@ pub struct MopedEngineParameters {
     pub descriptors: usize,
     /// Which of several descriptors that match is taken.
     #[parameter]
-    pub order: Order,
+    pub order: MatchOrder,
     /// What back-off does beyond refusing descriptors and revoking those that are polled.
     #[parameter]
     pub backoff: Backoff,

@@ -3,7 +3,7 @@
 
 use mb_core::{Envelope, MsgId, Op, Pattern, QueueLengths, RecvId};
 use mb_moped::matching::walk;
-use mb_moped::parameters::Order;
+use mb_moped::parameters::MatchOrder;
 
 /// A descriptor that waits for a match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,13 +34,13 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     slots: Vec<Slot>,
-    order: Order,
+    order: MatchOrder,
     age: u64,
     lengths: QueueLengths,
 }
 
 impl Table {
-    pub(crate) fn new(entries: usize, order: Order) -> Self {
+    pub(crate) fn new(entries: usize, order: MatchOrder) -> Self {
         let slots = vec![Slot { waiting: None, free_at: 0 }; entries];
         Self { slots, order, age: 0, lengths: QueueLengths::default() }
     }

@@ -14,11 +14,13 @@ use std::collections::VecDeque;
 
 use mb_core::{Op, Outcome};
 use mb_guest::receive::{self, FRAME_BYTES, RESULT_BYTES};
-use mb_netproc::contract::{NO_CLASS, Register, error_text, record, slot};
+use mb_netproc::contract::{ControllerRegister, NO_CLASS, error_text, record, slot};
 use mb_netproc::processor::DeviceStore;
-use mb_netproc::registers::Registers;
+use mb_netproc::registers::ControllerRegisters;
 use mb_processor::shared_l2::SharedL2;
-use mb_processor::system::{Answer as MemoryAnswer, Completion, FetchAnswer, MemorySystem, Region, Request, Source};
+use mb_processor::system::{
+    AddressKind, Answer as MemoryAnswer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem,
+};
 
 /// Tags of DMA transfers: their completion means nothing to the interface, or that slots are read.
 const WRITE: u32 = 0;
@@ -44,7 +46,7 @@ pub struct AnsweredOperation {
 /// The interface and the memory that its processor uses.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    memory: SharedL2<Registers>,
+    memory: SharedL2<ControllerRegisters>,
     ring: u64,
     slots: u64,
     /// Slots given to the interface.
@@ -71,7 +73,7 @@ pub struct Interface {
 impl Interface {
     /// The interface of a processor that uses `memory`.
     #[must_use]
-    pub const fn new(memory: SharedL2<Registers>) -> Self {
+    pub const fn new(memory: SharedL2<ControllerRegisters>) -> Self {
         Self {
             memory,
             ring: 0,
@@ -123,7 +125,7 @@ impl Interface {
 
     /// The memory.
     #[must_use]
-    pub const fn memory(&self) -> &SharedL2<Registers> {
+    pub const fn memory(&self) -> &SharedL2<ControllerRegisters> {
         &self.memory
     }
 
@@ -190,13 +192,13 @@ impl Interface {
 
     fn store(&mut self, store: &DeviceStore) {
         let value = store.value;
-        match Register::at(store.offset) {
-            Some(Register::Ring) => self.ring = value,
-            Some(Register::Slots) => self.slots = value,
-            Some(Register::Refill) => self.announced = value,
-            Some(Register::Ready) => self.ready = true,
-            Some(Register::Complete) => self.complete(store),
-            Some(Register::Error) => panic!("firmware: hart {}: {}", store.hart, error_text(value as u32, 0)),
+        match ControllerRegister::at(store.offset) {
+            Some(ControllerRegister::Ring) => self.ring = value,
+            Some(ControllerRegister::Slots) => self.slots = value,
+            Some(ControllerRegister::Refill) => self.announced = value,
+            Some(ControllerRegister::Ready) => self.ready = true,
+            Some(ControllerRegister::Complete) => self.complete(store),
+            Some(ControllerRegister::Error) => panic!("firmware: hart {}: {}", store.hart, error_text(value as u32, 0)),
             None => panic!("firmware: a store to offset {:#x}; expected a register of netproc.h", store.offset),
         }
     }
@@ -250,7 +252,7 @@ impl MemorySystem for Interface {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: Request) -> MemoryAnswer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         self.memory.request(cycle, request)
     }
 
@@ -259,12 +261,12 @@ impl MemorySystem for Interface {
         self.memory.load_at_once(cycle, core, context, address, width)
     }
 
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         self.memory.advance(cycle, completed);
         // The chip would stop after each transfer.
         let mut reads = 0;
         completed.retain(|completion| {
-            let is_transfer = completion.source == Source::Dma;
+            let is_transfer = completion.source == CompletedKind::Dma;
             reads += u32::from(is_transfer && completion.tag == READ);
             !is_transfer
         });
@@ -284,8 +286,8 @@ impl MemorySystem for Interface {
             self.fill(cycle);
         }
         if self.stop_at_answer && !self.answers.is_empty() {
-            let source = Source::Dma;
-            completed.push(Completion { source, core: 0, context: 0, tag: ANSWERED, at: cycle, value: 0 });
+            let source = CompletedKind::Dma;
+            completed.push(CompletedRequest { source, core: 0, context: 0, tag: ANSWERED, at: cycle, value: 0 });
         }
     }
 
@@ -309,7 +311,7 @@ impl MemorySystem for Interface {
     }
 
     #[inline]
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         self.memory.region(address, width)
     }
 

@@ -8,18 +8,18 @@ use std::collections::VecDeque;
 use mb_core::{Cycles, Op, ParameterError};
 use mb_guest::layout;
 use mb_kit::Answered;
-use mb_netproc::contract::{Application, Classifier, ClassifyIn, DEVICE, Idle, Register, SpineConfig};
+use mb_netproc::contract::{Application, Classifier, ClassifyIn, ControllerRegister, DEVICE, Idle, SpineConfig};
 use mb_netproc::functional::HandlerRules;
-use mb_netproc::processor::{DeviceStore, Event};
-use mb_netproc::registers::Registers;
-use mb_netproc::{FunctionalHarts, Image, Processor, Tables};
-use mb_processor::chip::{CallHandler, Chip, ChipObserver, HartStatistics, Passage, Stop};
+use mb_netproc::processor::{DeviceStore, ProcessorEvent};
+use mb_netproc::registers::ControllerRegisters;
+use mb_netproc::{FunctionalHarts, LoadedProgram, Processor, Tables};
+use mb_processor::chip::{CallHandler, Chip, ChipObserver, ChipStop, HartStatistics, Passage};
 use mb_processor::shared_l2::{SharedL2, SharedL2Statistics};
 use mb_processor::system::MemorySystem;
 use mb_processor::{InstructionClass, Syscall, SyscallResult};
 
 use crate::interface::Interface;
-use crate::parameters::Parameters;
+use crate::parameters::NetprocParts;
 
 /// Bytes of a buffer: no frame is longer than 110.
 const BUFFER_BYTES: u32 = 128;
@@ -77,7 +77,8 @@ impl ChipObserver for Visits {
                 }
             }
             InstructionClass::Store
-                if passage.address >= DEVICE && Register::at(passage.address - DEVICE) == Some(Register::Complete) =>
+                if passage.address >= DEVICE
+                    && ControllerRegister::at(passage.address - DEVICE) == Some(ControllerRegister::Complete) =>
             {
                 let loads = std::mem::take(&mut self.current[passage.hart]);
                 self.reported[passage.hart].push_back(loads);
@@ -121,7 +122,7 @@ impl FirmwareProcessor {
     ///
     /// # Panics
     /// The firmware does not start.
-    pub fn new(parameters: &Parameters, file: &[u8]) -> Result<Self, ParameterError> {
+    pub fn new(parameters: &NetprocParts, file: &[u8]) -> Result<Self, ParameterError> {
         let contradiction = |error: String| ParameterError::Contradiction(error);
         let chip = &parameters.chip;
         if !parameters.ring_slots.is_power_of_two() {
@@ -134,7 +135,7 @@ impl FirmwareProcessor {
         }
         let harts = chip.harts() as u32;
         let heap = u64::from(parameters.ring_slots) * 32 + u64::from(parameters.buffers) * BUFFER_PITCH + TABLES;
-        let image = Image::new(file, harts, &spine(parameters), &Tables::default(), heap)
+        let image = LoadedProgram::new(file, harts, &spine(parameters), &Tables::default(), heap)
             .map_err(|error| contradiction(format!("network processor: {error}")))?;
         let entries = image.memory().range().end;
         let Started { harts: started, stores } = start(&image);
@@ -145,7 +146,7 @@ impl FirmwareProcessor {
                 cores.set_register(hart as usize, index, started.register(hart, index));
             }
         }
-        let memory = SharedL2::new(&parameters.memory, started.into_memory(), Registers::new(chip.contexts))?;
+        let memory = SharedL2::new(&parameters.memory, started.into_memory(), ControllerRegisters::new(chip.contexts))?;
         let mut machine = Self {
             chip: cores,
             interface: Interface::new(memory),
@@ -175,7 +176,7 @@ impl FirmwareProcessor {
     /// Runs the cycles of the chip before `until`, or to the end of a cycle with an answer.
     fn run(&mut self, until: u64) {
         match self.chip.run_observed(until, &mut self.interface, &mut NoCalls, &mut self.visits) {
-            Ok(Stop::Until | Stop::Transfer) => {}
+            Ok(ChipStop::Until | ChipStop::Transfer) => {}
             Ok(stop) => panic!("the firmware never ends: {stop:?}"),
             Err(fault) => panic!("the firmware does not fault: {fault}"),
         }
@@ -283,7 +284,7 @@ struct Started {
 }
 
 /// Executes the start of the firmware without timing.
-fn start(image: &Image) -> Started {
+fn start(image: &LoadedProgram) -> Started {
     let entry = image.program().entry();
     let mut harts = FunctionalHarts::new(image.memory().clone(), entry, image.harts(), HandlerRules::default());
     let (mut stores, mut events) = (Vec::new(), Vec::new());
@@ -291,15 +292,15 @@ fn start(image: &Image) -> Started {
         assert!(harts.cycle() < BOOT, "the firmware starts within {BOOT} cycles");
         harts.run(BOOT, &mut events).unwrap_or_else(|stopped| panic!("the firmware does not fault: {stopped:?}"));
         stores.extend(events.drain(..).filter_map(|event| match event {
-            Event::Store(store) => Some(store),
-            Event::Transferred { .. } => None,
+            ProcessorEvent::Store(store) => Some(store),
+            ProcessorEvent::Transferred { .. } => None,
         }));
     }
     Started { harts, stores }
 }
 
 /// SPINE calls the user's handler for every packet, without classification.
-const fn spine(parameters: &Parameters) -> SpineConfig {
+const fn spine(parameters: &NetprocParts) -> SpineConfig {
     SpineConfig {
         classifier: Classifier::Hardware,
         classify_in: ClassifyIn::Worker,

@@ -64,7 +64,7 @@ impl MatchFunction {
 
 /// The engine's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct NetprocParts {
     /// Outstanding operations.
     pub operations: usize,
     /// Which harts receive packets.
@@ -82,8 +82,8 @@ pub struct Parameters {
 impl NetprocParameters {
     /// The parts that these parameters describe.
     #[must_use]
-    pub const fn parts(&self) -> Parameters {
-        Parameters {
+    pub const fn parts(&self) -> NetprocParts {
+        NetprocParts {
             operations: self.operations,
             os: self.os,
             ring_slots: self.ring_slots,

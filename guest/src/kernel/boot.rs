@@ -2,7 +2,7 @@
 //! Memory and harts at the start: kernel, hand-over, strings, ELF files, then free pages.
 
 use mb_processor::functional::HartState;
-use mb_processor::{Image, ImageError, Memory};
+use mb_processor::{Memory, PhysicalImage, PhysicalImageError};
 
 use super::{AGENTS_PER_PROGRAM, KERNEL, MEMORY_BASE};
 
@@ -57,7 +57,7 @@ impl Default for Boot {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BootError {
     /// The kernel's file.
-    Kernel(ImageError),
+    Kernel(PhysicalImageError),
     /// A number out of its range.
     Range {
         /// What it is.
@@ -121,7 +121,7 @@ impl Boot {
     /// A value is out of its range, or the memory is too small.
     pub fn start(&self, programs: &[UserProgram<'_>]) -> Result<(Memory, Vec<HartState>), BootError> {
         self.check(programs)?;
-        let kernel = Image::read(KERNEL).map_err(BootError::Kernel)?;
+        let kernel = PhysicalImage::read(KERNEL).map_err(BootError::Kernel)?;
         let handover = kernel.end().next_multiple_of(PAGE);
         let mut next = handover + PAGE;
         let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();

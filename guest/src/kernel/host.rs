@@ -3,7 +3,7 @@
 
 use mb_core::random::Random;
 use mb_processor::chip::CallHandler;
-use mb_processor::functional::{Host, HostAnswer, HostCall, HostMemory};
+use mb_processor::functional::{HostAnswer, HostCall, HostMemory, SupervisorEnvironment};
 use mb_processor::linux::{FileStatus, Files, errno};
 use mb_processor::rv64::sv39;
 use mb_processor::system::MemorySystem;
@@ -46,7 +46,7 @@ pub mod call {
 /// Longest transfer of a call: a page.
 const MOST_BYTES: u64 = 4096;
 const STAT_BYTES: usize = 128;
-/// Words of a stack that are kept with a [`Place`].
+/// Words of a stack that are kept with a [`ProcessLocation`].
 const STACK_WORDS: u64 = 2048;
 
 /// A mode marker of a program (`mb_mark`).
@@ -77,7 +77,7 @@ pub struct Ended {
 
 /// Where a process was when the kernel wrote a message about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ProcessLocation {
     /// The hart.
     pub hart: usize,
     /// Address of the instruction.
@@ -94,7 +94,7 @@ pub struct KernelHost<F> {
     /// Whether a run stops at each marker.
     pub stops_at_marks: bool,
     messages: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<ProcessLocation>,
     marks: Vec<Mark>,
     ended: Vec<Ended>,
 }
@@ -122,7 +122,7 @@ impl<F: Files> KernelHost<F> {
 
     /// Where the processes were of which messages tell, in order of time.
     #[must_use]
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[ProcessLocation] {
         &self.places
     }
 
@@ -218,7 +218,7 @@ impl<M: MemorySystem> HostMemory for SystemMemory<'_, M> {
 }
 
 /// A host of any type, so that cores are compiled once for all.
-pub struct AnyHost<'a>(pub &'a mut dyn Host);
+pub struct AnyHost<'a>(pub &'a mut dyn SupervisorEnvironment);
 
 impl CallHandler for AnyHost<'_> {
     /// Harts without supervisor mode have no kernel: no call exists.
@@ -231,7 +231,7 @@ impl CallHandler for AnyHost<'_> {
     }
 }
 
-impl Host for AnyHost<'_> {
+impl SupervisorEnvironment for AnyHost<'_> {
     fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer {
         self.0.call(call, memory)
     }
@@ -247,7 +247,7 @@ impl<F: Files> CallHandler for KernelHost<F> {
     }
 }
 
-impl<F: Files> Host for KernelHost<F> {
+impl<F: Files> SupervisorEnvironment for KernelHost<F> {
     fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer {
         let [first, second, third, ..] = call.arguments;
         match call.number {
@@ -259,7 +259,7 @@ impl<F: Files> Host for KernelHost<F> {
             }
             call::PLACE => {
                 let stack = stack(memory, second, third).collect();
-                self.places.push(Place {
+                self.places.push(ProcessLocation {
                     hart: call.hart,
                     pc: first,
                     stack: [vec![call.arguments[3]], stack].concat(),

@@ -3,8 +3,8 @@
 //! run.
 
 use mb_guest::kernel::{Boot, KernelHost, MemoryFiles, UserProgram};
-use mb_processor::chip::{Chip, ChipConfig, Stop, TranslationConfig, cmp, in_order};
-use mb_processor::functional::{self, Functional, Parameters};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, TranslationConfig, cmp, in_order};
+use mb_processor::functional::{self, Functional, FunctionalParameters};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Memory};
@@ -42,13 +42,13 @@ impl Timed {
         let boot = Boot { harts: harts as u32, slice, ..Boot::default() };
         let (memory, states) = boot.start(programs).expect("a machine");
         let mut host = KernelHost::new(MemoryFiles::new(b"input"), 1);
-        let mut machine = Functional::new(memory, NoDevice, &states, 0, Parameters::default());
-        assert_eq!(machine.run(&mut host, functional), functional::Stop::Until);
+        let mut machine = Functional::new(memory, NoDevice, &states, 0, FunctionalParameters::default());
+        assert_eq!(machine.run(&mut host, functional), functional::HartStop::Until);
         let (memory, _, states, time) = machine.into_parts();
         let mut memory = system(memory);
         let mut chip = Chip::with_supervisor(&self.config, &self.translation, &states, time).expect("a chip");
         let stop = chip.run_until(30_000_000, &mut memory, &mut host).expect("no fault");
-        let Stop::Exited { status, .. } = stop else { panic!("{stop:?} {}", host.messages()) };
+        let ChipStop::Exited { status, .. } = stop else { panic!("{stop:?} {}", host.messages()) };
         (chip, host, status)
     }
 }
@@ -128,7 +128,7 @@ fn a_hostile_program_is_stopped_on_a_chip_as_without_timing() {
         };
         assert_eq!(line(host.messages()), line(expected.host.messages()), "{what}");
         assert!(line(host.messages()).is_some(), "{what}: {}", host.messages());
-        assert!(matches!(expected.stop, functional::Stop::Exited(found) if found > 128) && status > 128, "{what}");
+        assert!(matches!(expected.stop, functional::HartStop::Exited(found) if found > 128) && status > 128, "{what}");
     }
 }
 
@@ -148,12 +148,12 @@ fn the_state_moves_from_chip_to_harts_without_timing() {
         let stop = loop {
             let stop = chip.run_until(until, &mut system, &mut host).expect("no fault");
             let precise = (0..2).all(|hart| chip.state(hart).is_some() && system.drained(hart, 0));
-            if stop != Stop::Until || precise {
+            if stop != ChipStop::Until || precise {
                 break stop;
             }
             until += 1;
         };
-        if let Stop::Exited { status, .. } = stop {
+        if let ChipStop::Exited { status, .. } = stop {
             assert_eq!((status, host.messages()), (0, String::new()));
             return;
         }
@@ -162,10 +162,10 @@ fn the_state_moves_from_chip_to_harts_without_timing() {
         let bytes = system.bytes(base, boot.memory as usize).expect("memory").to_vec();
         memory = Memory::new(base, bytes.len());
         memory.write(base, &bytes).expect("memory");
-        let mut machine = Functional::new(memory, NoDevice, &states, chip.now(), Parameters::default());
+        let mut machine = Functional::new(memory, NoDevice, &states, chip.now(), FunctionalParameters::default());
         let stop = machine.run(&mut host, chip.now() + 4000);
         (memory, _, states, time) = machine.into_parts();
-        if let functional::Stop::Exited(status) = stop {
+        if let functional::HartStop::Exited(status) = stop {
             assert_eq!((status, host.messages()), (0, String::new()));
             return;
         }

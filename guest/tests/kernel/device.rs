@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use mb_processor::functional::{Stop, SystemDevice};
+use mb_processor::functional::{HartStop, SystemDevice};
 use mb_processor::system::{Device, DeviceAnswer};
 
 use mb_guest::kernel::Boot;
@@ -113,7 +113,7 @@ fn the_device_is_served_and_told_what_changes() {
     let run = KernelRun { boot: Boot { ports: PORTS, control: CONTROL, ..KernelRun::on(2).boot }, ..KernelRun::on(2) };
     let programs = [user(&["p", "count", "100"], 1, 1), user(&["p", "with_device", "2"], 2, 0)];
     let (outcome, device) = run.run_with(Recorder::default(), &programs);
-    assert_eq!((outcome.stop, outcome.host.messages()), (Stop::Exited(0), String::new()));
+    assert_eq!((outcome.stop, outcome.host.messages()), (HartStop::Exited(0), String::new()));
     // Stack, nothing mapped, text is not writable, text is readable, no such process.
     assert_eq!(device.resolved, [0, 1, 1, 0, 1].repeat(2));
     assert!(device.faults.is_empty());

@@ -2,7 +2,7 @@
 //! Programs that do what they must not are stopped and named; others go on.
 
 use mb_guest::kernel::UserProgram;
-use mb_processor::functional::Stop;
+use mb_processor::functional::HartStop;
 
 use crate::{KernelRun, USER, user};
 
@@ -37,7 +37,7 @@ fn a_hostile_program_is_stopped_and_named() {
         let hostile = ["p", "hostile", what];
         let programs = [user(&hostile, 1, 1), user(&["p", "count", "3000"], 2, 0)];
         let outcome = KernelRun::on(2).run(&programs);
-        assert_eq!(outcome.stop, Stop::Exited(128 + signal), "{what}");
+        assert_eq!(outcome.stop, HartStop::Exited(128 + signal), "{what}");
         let message = outcome.host.messages();
         let start = format!("kernel: program 0 rank 0 pid 1 core 1: {name}, address {address}");
         assert!(message.starts_with(&start) && message.contains(&format!("{more}, pc 0x")), "{message}");
@@ -66,7 +66,7 @@ fn a_process_does_not_see_the_memory_of_another() {
 #[test]
 fn the_kernel_does_not_read_for_a_program_what_the_program_must_not_read() {
     let outcome = KernelRun::on(1).run(&[user(&["p", "hostile", "buffer"], 1, 0)]);
-    assert_eq!((outcome.stop, outcome.output()), (Stop::Exited(14), String::new()));
+    assert_eq!((outcome.stop, outcome.output()), (HartStop::Exited(14), String::new()));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_file_that_is_no_program_is_named() {
     ] {
         let program = UserProgram { file, ranks: 1, first_core: 0, arguments: &["p"], environment: &[] };
         let outcome = KernelRun::on(2).run(&[program]);
-        assert_eq!(outcome.stop, Stop::Exited(255));
+        assert_eq!(outcome.stop, HartStop::Exited(255));
         let expected = format!("kernel: program 0: {message}\nkernel: hart 0: cannot load a program\n");
         assert_eq!(outcome.host.messages(), expected);
     }

@@ -11,7 +11,7 @@ mod glibc;
 mod processes;
 
 use mb_guest::kernel::{Boot, KernelHost, MemoryFiles, UserProgram};
-use mb_processor::functional::{Counts, Functional, Parameters, Stop, SystemDevice};
+use mb_processor::functional::{ExecutedCounts, Functional, FunctionalParameters, HartStop, SystemDevice};
 use mb_processor::system::NoDevice;
 
 /// The program of `guest/kernel/tests/user.c`.
@@ -28,9 +28,9 @@ struct KernelRun {
 
 /// What a run left.
 struct KernelOutcome {
-    stop: Stop,
+    stop: HartStop,
     host: KernelHost<MemoryFiles>,
-    counts: Vec<Counts>,
+    counts: Vec<ExecutedCounts>,
     time: u64,
 }
 
@@ -56,7 +56,7 @@ impl KernelRun {
 
     fn run_with<D: SystemDevice>(&self, device: D, programs: &[UserProgram<'_>]) -> (KernelOutcome, D) {
         let (memory, states) = self.boot.start(programs).expect("a machine");
-        let parameters = Parameters { quantum: self.quantum };
+        let parameters = FunctionalParameters { quantum: self.quantum };
         let mut machine = Functional::new(memory, device, &states, 0, parameters);
         let mut host = KernelHost::new(MemoryFiles::new(b"input"), 1);
         let stop = machine.run(&mut host, LONG);
@@ -68,7 +68,7 @@ impl KernelRun {
     /// Runs programs that must all end with status 0 and without a message of the kernel.
     fn succeeds(&self, programs: &[UserProgram<'_>]) -> KernelOutcome {
         let outcome = self.run(programs);
-        assert_eq!((outcome.stop, outcome.host.messages()), (Stop::Exited(0), String::new()));
+        assert_eq!((outcome.stop, outcome.host.messages()), (HartStop::Exited(0), String::new()));
         let ranks: u32 = programs.iter().map(|program| program.ranks).sum();
         assert_eq!(outcome.host.ended().len(), ranks as usize);
         outcome

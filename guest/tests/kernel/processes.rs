@@ -2,7 +2,7 @@
 //! Processes, their memory, and how they share cores.
 
 use mb_guest::kernel::{Boot, UserProgram};
-use mb_processor::functional::Stop;
+use mb_processor::functional::HartStop;
 
 use crate::{KernelRun, USER, user};
 
@@ -45,7 +45,7 @@ fn memory_is_zero_at_first_and_pages_come_back() {
 fn a_program_that_needs_more_memory_than_there_is_ends_by_name() {
     let run = KernelRun { boot: Boot { memory: 8 << 20, ..KernelRun::on(1).boot }, ..KernelRun::on(1) };
     let outcome = run.run(&[user(&["p", "touch", "4096"], 1, 0)]);
-    assert_eq!(outcome.stop, Stop::Exited(128 + 11));
+    assert_eq!(outcome.stop, HartStop::Exited(128 + 11));
     assert!(outcome.host.messages().contains("rank 0 pid 1 core 0: store to a page"), "{}", outcome.host.messages());
     assert!(outcome.host.messages().contains(": no free memory, pc 0x"), "{}", outcome.host.messages());
 }
@@ -107,14 +107,14 @@ fn markers_reach_the_host() {
 #[test]
 fn the_status_of_a_process_is_the_one_it_gave() {
     let outcome = KernelRun::on(1).run(&[user(&["p", "exit", "7"], 1, 0)]);
-    assert_eq!(outcome.stop, Stop::Exited(7));
+    assert_eq!(outcome.stop, HartStop::Exited(7));
     assert_eq!(outcome.host.ended()[0].status, 7);
 }
 
 #[test]
 fn a_run_in_parts_equals_one_run() {
     use mb_guest::kernel::{KernelHost, MemoryFiles};
-    use mb_processor::functional::{Functional, Parameters};
+    use mb_processor::functional::{Functional, FunctionalParameters};
     use mb_processor::system::NoDevice;
     let boot = KernelRun::on(4).boot;
     let program = user(&["p", "ring", "10"], 6, 0);
@@ -125,10 +125,10 @@ fn a_run_in_parts_equals_one_run() {
     let (mut memory, mut device, mut states, mut time) = (memory, NoDevice, states, 0);
     // The whole state moves to another machine after each part, as between modes.
     loop {
-        let mut machine = Functional::new(memory, device, &states, time, Parameters { quantum: 17 });
+        let mut machine = Functional::new(memory, device, &states, time, FunctionalParameters { quantum: 17 });
         let stop = machine.run(&mut host, time + 17 * 100);
         (memory, device, states, time) = machine.into_parts();
-        if stop != Stop::Until {
+        if stop != HartStop::Until {
             assert_eq!(stop, whole.stop);
             break;
         }

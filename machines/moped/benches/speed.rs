@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mb_guest::kernel::{MemoryFiles, UserProgram};
-use mb_moped::machine::{CoreKind, End, Machine, MachineParameters, Mode, TimingParameters};
+use mb_moped::machine::{CoreKind, ExecutionMode, Machine, MachineParameters, RunEnd, TimingParameters};
 use mb_moped::presets;
 use mb_processor::Program;
 use rates::{Count, Measured, barrel, out_of_order, report, run_time};
@@ -60,14 +60,14 @@ fn run(file: &[u8], kind: CoreKind) -> Count {
         harts: CORES,
         patience: 5_000_000,
         moped: Some(moped),
-        mode: Mode::Timing,
+        mode: ExecutionMode::Timing,
         timing: Some(timing),
         ..MachineParameters::default()
     };
     let environment = ["MB_MPI_TRANSPORT=moped"];
     let program = UserProgram { file, ranks: CORES, first_core: 0, arguments: &["cg"], environment: &environment };
     let mut machine = Machine::new(&parameters, &[program], MemoryFiles::new(b"")).expect("a machine");
-    assert_eq!(machine.run(), End::Exited(0));
+    assert_eq!(machine.run(), RunEnd::Exited(0));
     let output = String::from_utf8_lossy(machine.host().files().output()).into_owned();
     assert!(output.starts_with("CG ranks=16 verified"), "{output}");
     let mut count = Count::default();

@@ -177,14 +177,14 @@ impl State {
 
 /// A process as the address of its ports conveys it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Process {
+pub struct ProcessAddress {
     /// Number of the program: of the page of ports.
     pub program: u16,
     /// Rank in the program.
     pub rank: u16,
 }
 
-impl Process {
+impl ProcessAddress {
     /// The physical address of its data port.
     #[must_use]
     pub const fn port(self) -> u64 {

@@ -8,7 +8,7 @@
 use mb_processor::line_port::{LINE_BYTES, LineData, LineRequestKind};
 
 use crate::descriptor::Descriptor;
-use crate::parameters::Design;
+use crate::parameters::MopedDesign;
 use crate::walk::{Target, Walk};
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -157,7 +157,7 @@ pub(crate) struct Active {
     lines: [Vec<Line>; 2],
     written: u64,
     failed: bool,
-    design: Design,
+    design: MopedDesign,
 }
 
 impl Active {
@@ -168,7 +168,7 @@ impl Active {
         descriptors: [Descriptor; 2],
         length: u32,
         lines: usize,
-        design: Design,
+        design: MopedDesign,
     ) -> Self {
         let [send, to] = descriptors;
         let (from, into) = (u64::from(send.offset()), u64::from(to.offset()));
@@ -415,7 +415,7 @@ impl Active {
     /// The receive lines whose right is requested next, oldest first.
     pub(crate) fn next_owns(&self) -> Vec<Wanted> {
         let wanted = |(slot, line): (usize, &Line)| {
-            let without = self.design == Design::Optcache && line.valid == u64::MAX;
+            let without = self.design == MopedDesign::Optcache && line.valid == u64::MAX;
             let kind = if without { LineRequestKind::OwnWithoutData } else { LineRequestKind::Own };
             Wanted { side: RECEIVE, slot, line: line.physical, kind }
         };

@@ -8,7 +8,7 @@ use crate::copy::{Active, RECEIVE, SEND, Use, Wanted};
 use crate::descriptor::{Descriptor, Pair, Role, TableEntry};
 use crate::message::{Fault, Message};
 use crate::node::{Node, Slot};
-use crate::parameters::Order;
+use crate::parameters::MatchOrder;
 use crate::walk::{Target, Walk};
 
 impl Node {
@@ -46,8 +46,8 @@ impl Node {
             if self.slots_due && matches!(self.slots[slot], Slot::Free) {
                 let matched = self.table.iter().filter(|(_, entry)| entry.pair != Pair::None);
                 let next = match self.parameters.order {
-                    Order::Age => matched.min_by_key(|(_, entry)| entry.age),
-                    Order::Slot => matched.min_by_key(|(index, _)| *index),
+                    MatchOrder::Age => matched.min_by_key(|(_, entry)| entry.age),
+                    MatchOrder::Slot => matched.min_by_key(|(index, _)| *index),
                 };
                 let Some((receive, entry)) = next else {
                     self.slots_due = false;

@@ -6,7 +6,7 @@ use crate::descriptor::Descriptor;
 
 /// Counts of one MOPED.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+pub struct MopedCounters {
     /// Descriptors that were granted.
     pub reserved: u64,
     /// Sends and receives that software completed; probes are not counted.

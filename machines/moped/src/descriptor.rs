@@ -3,7 +3,7 @@
 
 use mb_processor::line_port::LINE_BYTES;
 
-use crate::contract::{Go, Id, Kind, Process, State};
+use crate::contract::{Go, Id, Kind, ProcessAddress, State};
 
 /// What software and hardware have stored about a message (figure 7 of the paper).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,7 +11,7 @@ pub struct Descriptor {
     /// Its MOPED and entry.
     pub id: Id,
     /// The process that reserved it.
-    pub owner: Process,
+    pub owner: ProcessAddress,
     /// Physical address of the page table of that process.
     pub root: u64,
     /// What is asked for; `None` before it is completed.
@@ -33,7 +33,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    pub(crate) const fn reserved(id: Id, owner: Process, root: u64) -> Self {
+    pub(crate) const fn reserved(id: Id, owner: ProcessAddress, root: u64) -> Self {
         Self {
             id,
             owner,
@@ -198,7 +198,7 @@ impl Table {
     }
 
     /// The own entry of a process; `None` protects descriptors of others.
-    pub(crate) fn own(&mut self, entry: u8, owner: Process) -> Option<&mut TableEntry> {
+    pub(crate) fn own(&mut self, entry: u8, owner: ProcessAddress) -> Option<&mut TableEntry> {
         self.get_mut(entry.into()).filter(|entry| entry.role == Role::Own && entry.descriptor.owner == owner)
     }
 

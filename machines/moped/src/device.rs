@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_processor::line_port::{LineEvent, LinePort};
 
-use crate::contract::{Id, Process, State};
-use crate::counters::{Counters, MatchEvent};
+use crate::contract::{Id, ProcessAddress, State};
+use crate::counters::{MatchEvent, MopedCounters};
 use crate::message::Message;
 use crate::node::{Node, Slot};
 use crate::parameters::MopedParameters;
@@ -60,13 +60,13 @@ impl Moped {
     }
 
     /// The page faults that wait at a core: process, virtual address of the page, and whether it is a receive's.
-    pub fn faults(&self, core: usize) -> impl Iterator<Item = (Process, u64, bool)> {
+    pub fn faults(&self, core: usize) -> impl Iterator<Item = (ProcessAddress, u64, bool)> {
         self.nodes[core].faults.iter().map(|fault| (fault.owner, fault.address, fault.is_receive))
     }
 
     /// What the MOPED of a node has done.
     #[must_use]
-    pub fn counters(&self, node: usize) -> Counters {
+    pub fn counters(&self, node: usize) -> MopedCounters {
         self.nodes[node].counters
     }
 

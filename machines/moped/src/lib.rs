@@ -35,7 +35,7 @@ pub mod presets;
 pub mod storage;
 mod walk;
 
-pub use counters::{Counters, MatchEvent};
+pub use counters::{MatchEvent, MopedCounters};
 pub use descriptor::Descriptor;
 pub use device::Moped;
 pub use functional::FunctionalMoped;

@@ -21,15 +21,17 @@ use mb_guest::kernel::{AnyHost, Boot, KernelHost, UserProgram};
 use mb_processor::Memory;
 use mb_processor::chip::{self, ChipFault};
 use mb_processor::directory::CoherentMemory;
-use mb_processor::functional::{Counts, Functional, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
+use mb_processor::functional::{
+    ExecutedCounts, Functional, FunctionalParameters, HartStop, HostAnswer, HostCall, HostMemory, SupervisorEnvironment,
+};
 use mb_processor::linux::Files;
 use mb_processor::system::NoDevice;
 
 use self::account::Account;
 pub use self::account::{Activity, Cycles};
 pub use self::messages::{MessageRecord, Messages};
-pub use self::parameters::{MachineError, MachineParameters, Mode};
-pub use self::results::{COUNTS, Count, Region, Snapshot};
+pub use self::parameters::{ExecutionMode, MachineError, MachineParameters};
+pub use self::results::{COUNTS, MachineCounts, MeasuredRegion, RegionCount};
 use self::symbols::Symbols;
 use self::timed::{Diagram, Parts, Settled, Timed};
 pub use self::timing::{CoreKind, SETTABLE, TimingParameters, pentium4, scalar, two_wide};
@@ -40,7 +42,7 @@ use crate::{FunctionalMoped, Moped, MopedParameters};
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum RunEnd {
     /// All processes ended; the status is the first that is not 0, or 0.
     Exited(u64),
     /// For [`MachineParameters::patience`], no hart computed and nothing moved between processes.
@@ -84,12 +86,12 @@ pub struct Machine<F> {
     slice: u64,
     limit: u64,
     watch: Option<Watch>,
-    mode: Mode,
+    mode: ExecutionMode,
     timing: TimingParameters,
     account: Account,
     messages: Messages,
     /// Counts without time, before the latest change to time.
-    earlier: Vec<Counts>,
+    earlier: Vec<ExecutedCounts>,
     /// Time of the latest snapshot of the watch.
     watched: u64,
     /// What each process asks for, by program and rank; and how many markers and ends are in it.
@@ -97,9 +99,9 @@ pub struct Machine<F> {
     marks_seen: usize,
     ended_seen: usize,
     kind: u64,
-    regions: Vec<Region>,
+    regions: Vec<MeasuredRegion>,
     /// The begin of the current region with time.
-    begun: Option<Snapshot>,
+    begun: Option<MachineCounts>,
     /// The diagram of pipelines, without time.
     diagram: Option<(u64, Diagram)>,
 }
@@ -111,17 +113,21 @@ struct Counted<F> {
     calls: u64,
 }
 
-impl<F: Files> Host for Counted<F> {
+impl<F: Files> SupervisorEnvironment for Counted<F> {
     fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer {
         self.calls += 1;
-        Host::call(&mut self.host, call, memory)
+        SupervisorEnvironment::call(&mut self.host, call, memory)
     }
 }
 
 /// Runs harts without time.
 ///
 /// Not a method of [`Machine`]: it is compiled once, not for every type of files.
-fn run_functional(functional: &mut Functional<FunctionalMoped>, host: &mut dyn Host, until: u64) -> Stop {
+fn run_functional(
+    functional: &mut Functional<FunctionalMoped>,
+    host: &mut dyn SupervisorEnvironment,
+    until: u64,
+) -> HartStop {
     functional.run(&mut AnyHost(host), until)
 }
 
@@ -150,19 +156,19 @@ impl<F: Files> Machine<F> {
             .unwrap_or_else(|| TimingParameters::gu2011(CoreKind::OutOfOrder, harts, parameters.moped.as_ref()));
         (timing.core.cores, timing.core.contexts) = (harts, 1);
         (timing.memory.nodes, timing.memory.contexts) = (harts, 1);
-        if parameters.mode != Mode::Functional {
+        if parameters.mode != ExecutionMode::Functional {
             // A bad value is reported here, and not at the first change to time.
             CoherentMemory::new(&timing.memory, Memory::new(mb_guest::kernel::MEMORY_BASE, 64), NoDevice)?;
             chip::Chip::with_supervisor(&timing.core, &timing.translation, &states, 0)?;
         }
         let device = FunctionalMoped::new(Moped::new(&device));
-        let turns = Parameters { quantum: parameters.quantum };
+        let turns = FunctionalParameters { quantum: parameters.quantum };
         let ranks =
             (0_u32..).zip(programs).flat_map(|(number, program)| (0..program.ranks).map(move |rank| (number, rank)));
         let processes: Vec<_> = ranks.collect();
         let symbols: Vec<_> = programs.iter().map(|program| Symbols::of(program.file)).collect();
         let mut host = KernelHost::new(files, parameters.seed);
-        host.stops_at_marks = parameters.mode != Mode::Functional;
+        host.stops_at_marks = parameters.mode != ExecutionMode::Functional;
         let mut machine = Self {
             execution: Execution::Functional(Box::new(Functional::new(memory, device, &states, 0, turns))),
             host: Counted { host, calls: 0 },
@@ -177,7 +183,7 @@ impl<F: Files> Machine<F> {
             mode: parameters.mode,
             timing,
             messages: Messages::default(),
-            earlier: vec![Counts::default(); harts],
+            earlier: vec![ExecutedCounts::default(); harts],
             watched: 0,
             asked: BTreeMap::new(),
             marks_seen: 0,
@@ -187,14 +193,14 @@ impl<F: Files> Machine<F> {
             begun: None,
             diagram: None,
         };
-        if parameters.mode == Mode::Timing {
+        if parameters.mode == ExecutionMode::Timing {
             machine.begin_time()?;
         }
         Ok(machine)
     }
 
     /// Runs to the end.
-    pub fn run(&mut self) -> End {
+    pub fn run(&mut self) -> RunEnd {
         loop {
             if let Some(end) = self.step() {
                 return end;
@@ -203,7 +209,7 @@ impl<F: Files> Machine<F> {
     }
 
     /// Runs for 50 000 cycles, for two million instructions of a hart without time, or to the end.
-    pub fn step(&mut self) -> Option<End> {
+    pub fn step(&mut self) -> Option<RunEnd> {
         let mut watch = self.watch.take().unwrap_or_else(|| Watch::new(self));
         let next = self.watched.saturating_add(self.patience.div_ceil(4));
         let until = next.min(self.limit);
@@ -211,19 +217,19 @@ impl<F: Files> Machine<F> {
             Execution::Functional(functional) => {
                 let until = until.min(functional.time() + STEP_INSTRUCTIONS);
                 match run_functional(functional, &mut self.host, until) {
-                    Stop::Exited(status) => Some(End::Exited(status)),
-                    Stop::Idle => Some(End::Deadlock(self.waiting())),
-                    Stop::TrapLoop { hart, handler } => Some(End::TrapLoop { hart, handler }),
-                    Stop::Host(_) | Stop::Until => None,
+                    HartStop::Exited(status) => Some(RunEnd::Exited(status)),
+                    HartStop::Idle => Some(RunEnd::Deadlock(self.waiting())),
+                    HartStop::TrapLoop { hart, handler } => Some(RunEnd::TrapLoop { hart, handler }),
+                    HartStop::Host(_) | HartStop::Until => None,
                 }
             }
             Execution::Timed(timed) => {
                 let until = until.min(timed.chip.now() + STEP_CYCLES);
                 match timed.run(until, &mut self.host, &mut self.account) {
-                    Ok(chip::Stop::Exited { status, .. }) => Some(End::Exited(status)),
-                    Ok(chip::Stop::Halted) => Some(End::Deadlock(self.waiting())),
+                    Ok(chip::ChipStop::Exited { status, .. }) => Some(RunEnd::Exited(status)),
+                    Ok(chip::ChipStop::Halted) => Some(RunEnd::Deadlock(self.waiting())),
                     Ok(_) => None,
-                    Err(fault) => Some(End::Fault(fault)),
+                    Err(fault) => Some(RunEnd::Fault(fault)),
                 }
             }
             Execution::Moving => None,
@@ -232,13 +238,13 @@ impl<F: Files> Machine<F> {
         let end = end.or_else(|| {
             let time = self.time();
             if time >= self.limit {
-                return Some(End::Limit(self.waiting()));
+                return Some(RunEnd::Limit(self.waiting()));
             }
             if time < next {
                 return None;
             }
             self.watched = time;
-            watch.stands_still(self).then(|| End::Deadlock(self.waiting()))
+            watch.stands_still(self).then(|| RunEnd::Deadlock(self.waiting()))
         });
         if end.is_some() {
             self.end_region();
@@ -248,7 +254,7 @@ impl<F: Files> Machine<F> {
     }
 
     /// Changes the mode as the programs ask for.
-    fn follow_programs(&mut self) -> Option<End> {
+    fn follow_programs(&mut self) -> Option<RunEnd> {
         let (marks, ended) = (self.host.host.marks(), self.host.host.ended());
         for mark in &marks[self.marks_seen..] {
             self.asked.insert((mark.program, mark.rank), mark.kind);
@@ -266,7 +272,7 @@ impl<F: Files> Machine<F> {
             self.kind = kind;
             self.begin_region();
         }
-        if self.mode != Mode::Markers {
+        if self.mode != ExecutionMode::Markers {
             return None;
         }
         match (&mut self.execution, kind) {
@@ -282,8 +288,8 @@ impl<F: Files> Machine<F> {
                     None
                 }
                 Ok(Settled::Busy) => None,
-                Ok(Settled::Exited(status)) => Some(End::Exited(status)),
-                Err(fault) => Some(End::Fault(fault)),
+                Ok(Settled::Exited(status)) => Some(RunEnd::Exited(status)),
+                Err(fault) => Some(RunEnd::Fault(fault)),
             },
             _ => None,
         }
@@ -315,7 +321,7 @@ impl<F: Files> Machine<F> {
                 if let Some(timeline) = &mut self.account.timeline {
                     timeline.stop(time);
                 }
-                let turns = Parameters { quantum: self.quantum };
+                let turns = FunctionalParameters { quantum: self.quantum };
                 let device = FunctionalMoped::new(moped);
                 Execution::Functional(Box::new(Functional::new(memory, device, &states, time, turns)))
             }
@@ -333,13 +339,13 @@ impl<F: Files> Machine<F> {
         if let (Execution::Timed(timed), Some(begin)) = (&self.execution, self.begun.take()) {
             let end = timed.snapshot(&mut self.account);
             if end.cycle > begin.cycle {
-                self.regions.push(Region { kind: self.kind, begin, end });
+                self.regions.push(MeasuredRegion { kind: self.kind, begin, end });
             }
         }
     }
 }
 
-fn add(sum: &mut Counts, counts: Counts) {
+fn add(sum: &mut ExecutedCounts, counts: ExecutedCounts) {
     sum.user += counts.user;
     sum.supervisor += counts.supervisor;
     sum.exceptions += counts.exceptions;

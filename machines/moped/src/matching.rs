@@ -13,7 +13,7 @@ use crate::counters::MatchEvent;
 use crate::descriptor::{Descriptor, Pair, Role};
 use crate::message::Message;
 use crate::node::Node;
-use crate::parameters::Order;
+use crate::parameters::MatchOrder;
 
 /// The walk of a search: the slot that it finds, and how many entries it visits.
 ///
@@ -21,13 +21,13 @@ use crate::parameters::Order;
 /// age of the descriptor that is matched, and `accepts` tells whether the entry of a slot matches it. By age, the
 /// older entries are visited from the oldest on; by slot, all `entries` of the table, empty ones too.
 pub fn walk(
-    order: Order,
+    order: MatchOrder,
     entries: usize,
     before: u64,
     waiting: impl Iterator<Item = (usize, u64)>,
     accepts: impl Fn(usize) -> bool,
 ) -> (Option<usize>, u64) {
-    if order == Order::Slot {
+    if order == MatchOrder::Slot {
         return match waiting.map(|(slot, _)| slot).find(|slot| accepts(*slot)) {
             Some(slot) => (Some(slot), slot as u64 + 1),
             None => (None, entries as u64),
@@ -98,8 +98,8 @@ impl Node {
             .iter()
             .filter(|(_, entry)| entry.needs_match && !self.programs.is_stopped(entry.descriptor.owner.program));
         match self.parameters.order {
-            Order::Age => waiting.min_by_key(|(_, entry)| entry.age).map(|(index, _)| index),
-            Order::Slot => waiting.map(|(index, _)| index).next(),
+            MatchOrder::Age => waiting.min_by_key(|(_, entry)| entry.age).map(|(index, _)| index),
+            MatchOrder::Slot => waiting.map(|(index, _)| index).next(),
         }
     }
 

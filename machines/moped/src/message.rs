@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages between the MOPEDs of a chip.
 
-use crate::contract::{Id, Process};
+use crate::contract::{Id, ProcessAddress};
 use crate::descriptor::Descriptor;
 
 /// A message from one MOPED to another.
@@ -22,7 +22,7 @@ pub(crate) enum Message {
     /// The answer to `Pull`.
     Pulled { receive: Id, send: Descriptor },
     /// Removes an unmatched descriptor from its matching MOPED.
-    Withdraw { id: Id, owner: Process, revoke: bool },
+    Withdraw { id: Id, owner: ProcessAddress, revoke: bool },
     /// The answer to `Withdraw`.
     Withdrawn { id: Id, removed: bool, revoke: bool },
     /// What a probe has found: rank of the sender, tag and bytes.
@@ -30,7 +30,7 @@ pub(crate) enum Message {
     /// A send is complete.
     Complete { id: Id, bad: bool },
     /// An access of a process that has moved.
-    Access { owner: Process, from: usize, access: Access },
+    Access { owner: ProcessAddress, from: usize, access: Access },
     /// Its answer.
     Answer { value: u64 },
     /// Steps of back-off.
@@ -55,7 +55,7 @@ pub(crate) enum Access {
 /// A page fault of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
-    pub(crate) owner: Process,
+    pub(crate) owner: ProcessAddress,
     pub(crate) address: u64,
     pub(crate) is_receive: bool,
     pub(crate) from: usize,

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use crate::backoff::{Bit, Programs};
-use crate::contract::{Field, Go, Id, Kind, Process, State, Word};
+use crate::contract::{Field, Go, Id, Kind, ProcessAddress, State, Word};
 use crate::copy::Active;
-use crate::counters::{Counters, MatchEvent};
+use crate::counters::{MatchEvent, MopedCounters};
 use crate::descriptor::{Descriptor, Pair, Role, Table, TableEntry};
 use crate::matching::Search;
 use crate::message::{Access, Fault, Message};
@@ -51,7 +51,7 @@ pub(crate) struct Node {
     /// Page table of the process that the core executes.
     pub(crate) root: u64,
     /// The process, descriptor and word of the last store to a poll port.
-    pub(crate) poll: Option<(Process, Id, Option<Word>)>,
+    pub(crate) poll: Option<(ProcessAddress, Id, Option<Word>)>,
     /// The access of the core that is under way.
     pub(crate) access: Option<Pending>,
     pub(crate) in_flight: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Node {
     pub(crate) invalidating: u64,
     pub(crate) tag: u32,
     pub(crate) outbox: Vec<(usize, Message)>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: MopedCounters,
     pub(crate) log: Option<Vec<MatchEvent>>,
     /// Something happened in this cycle, or was asked for since the last one.
     pub(crate) changed: bool,
@@ -90,7 +90,7 @@ impl Node {
             invalidating: 0,
             tag: 0,
             outbox: Vec::new(),
-            counters: Counters::default(),
+            counters: MopedCounters::default(),
             log: None,
             changed: false,
             search_due: false,
@@ -128,7 +128,7 @@ impl Node {
 
     /// A store to the data port of a process, for a descriptor of this MOPED. The access waits for the matching MOPED
     /// if `reply` names a node where a process waits that has moved; then the value is false.
-    pub(crate) fn store(&mut self, owner: Process, word: u64, reply: Option<usize>) -> bool {
+    pub(crate) fn store(&mut self, owner: ProcessAddress, word: u64, reply: Option<usize>) -> bool {
         use crate::contract::{FIELD_SHIFT, LENGTH_MAX, VALUE_SHIFT};
         let (id, field, value) = (Id::of(word), Field::of(word >> FIELD_SHIFT & 15), word >> VALUE_SHIFT);
         let index = usize::from(id.entry);
@@ -264,7 +264,7 @@ impl Node {
     }
 
     /// What a poll of a descriptor of this MOPED loads.
-    pub(crate) fn load(&mut self, owner: Process, word: u64) -> u64 {
+    pub(crate) fn load(&mut self, owner: ProcessAddress, word: u64) -> u64 {
         use crate::contract::{TRUNCATED, WORD_SHIFT};
         let id = Id::of(word);
         let index = usize::from(id.entry);

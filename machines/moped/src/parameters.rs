@@ -32,10 +32,10 @@ pub struct MopedParameters {
     pub merge_halves: usize,
     /// How receive lines that are overwritten completely are acquired.
     #[parameter]
-    pub design: Design,
+    pub design: MopedDesign,
     /// Which of several descriptors that match is taken.
     #[parameter]
-    pub order: Order,
+    pub order: MatchOrder,
     /// What back-off does beyond refusing reservations and revoking descriptors that are polled.
     #[parameter]
     pub backoff: Backoff,
@@ -65,7 +65,7 @@ pub struct MopedParameters {
 /// How receive lines that are overwritten completely are acquired; how send lines are copied is a matter of the
 /// coherence protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Design {
+pub enum MopedDesign {
     /// With their bytes. Send lines are read as by a core (`BASEMOPED`).
     Base,
     /// With their bytes. Send lines are copied without a change of states.
@@ -76,7 +76,7 @@ pub enum Design {
 
 /// Which of several descriptors that match is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Order {
+pub enum MatchOrder {
     /// The oldest, as MPI demands.
     Age,
     /// That in the first slot: find-first-bit and a linear walk, as the paper says (clauses O-3, O-4 and O-6).

@@ -7,7 +7,7 @@ use mb_processor::system::{Device, DeviceAnswer};
 
 use crate::backoff::Bit;
 use crate::contract::{
-    self, CONTROL, DATA_PORT, FIELD_SHIFT, Field, Id, PAGE_BYTES, POLL_PORT, PORTS, Process, REFUSED, RETRY,
+    self, CONTROL, DATA_PORT, FIELD_SHIFT, Field, Id, PAGE_BYTES, POLL_PORT, PORTS, ProcessAddress, REFUSED, RETRY,
     WORD_SHIFT, Word, control,
 };
 use crate::descriptor::{Descriptor, Role};
@@ -71,7 +71,7 @@ impl Node {
         if address < PORTS {
             return Some(self.control(address - CONTROL, width, value));
         }
-        let (process, offset) = Process::at(address);
+        let (process, offset) = ProcessAddress::at(address);
         match (offset, width, value) {
             (DATA_PORT, 4, None) => self.reserve(process),
             (DATA_PORT, 8, Some(word)) => self.data_store(process, word),
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    fn reserve(&mut self, owner: Process) -> Option<u64> {
+    fn reserve(&mut self, owner: ProcessAddress) -> Option<u64> {
         let program = owner.program;
         match self.programs.get(program).bit {
             Bit::Raised | Bit::Ending => return None,
@@ -112,7 +112,7 @@ impl Node {
         Some(id.number())
     }
 
-    fn data_store(&mut self, owner: Process, word: u64) -> Option<u64> {
+    fn data_store(&mut self, owner: ProcessAddress, word: u64) -> Option<u64> {
         if Field::of(word >> FIELD_SHIFT & 15) == Some(Field::Resume) {
             self.programs.resume(owner.program, &mut self.outbox);
             return Some(0);
@@ -125,7 +125,7 @@ impl Node {
         self.forward(owner, node, Access::Store(word))
     }
 
-    fn poll_load(&mut self, process: Process) -> Option<u64> {
+    fn poll_load(&mut self, process: ProcessAddress) -> Option<u64> {
         let Some((_, id, word)) = self.poll.filter(|(polled, _, _)| *polled == process) else {
             self.counters.retries += 1;
             return Some(RETRY);
@@ -146,7 +146,7 @@ impl Node {
     }
 
     /// Lets another MOPED perform an access; its answer comes later.
-    fn forward(&mut self, owner: Process, node: usize, access: Access) -> Option<u64> {
+    fn forward(&mut self, owner: ProcessAddress, node: usize, access: Access) -> Option<u64> {
         if node >= self.parameters.nodes {
             self.counters.misuses += 1;
             return Some(0);

@@ -83,17 +83,17 @@ pub fn parameters(name: &str) -> MopedParameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{Backoff, Design, Order};
+    use crate::parameters::{Backoff, MatchOrder, MopedDesign};
 
     #[test]
     fn every_preset_is_complete_and_differs_where_its_name_says() {
         let all: Vec<_> = PAPER.iter().chain(&LITERAL).map(|name| parameters(name)).collect();
         assert_eq!(
             all.iter().map(|each| each.design).collect::<Vec<_>>()[..3],
-            [Design::Base, Design::Optcopy, Design::Optcache]
+            [MopedDesign::Base, MopedDesign::Optcopy, MopedDesign::Optcache]
         );
-        assert_eq!((all[3].order, all[3].backoff), (Order::Slot, Backoff::Stop));
-        assert_eq!((all[4].order, all[4].backoff), (Order::Age, Backoff::Published));
+        assert_eq!((all[3].order, all[3].backoff), (MatchOrder::Slot, Backoff::Stop));
+        assert_eq!((all[4].order, all[4].backoff), (MatchOrder::Age, Backoff::Published));
         assert!(preset("other").is_none());
     }
 }

@@ -31,7 +31,7 @@ impl Widths {
 
 /// Where a field comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub enum FieldSource {
     /// The paper names it.
     Paper,
     /// MPI's order, back-off without loss, or the simulated form needs it.
@@ -65,7 +65,7 @@ pub struct Field {
     /// Bits.
     pub bits: u64,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: FieldSource,
 }
 
 /// Bits that tell `values` values apart.
@@ -84,7 +84,7 @@ const LINE_NUMBER: u64 = LENGTH - 6;
 /// The fields of a MOPED.
 #[must_use]
 pub fn fields(parameters: &MopedParameters, widths: Widths) -> Vec<Field> {
-    use Origin::{Correction, Extension, Paper};
+    use FieldSource::{Correction, Extension, Paper};
     use Structure::{Active, Descriptor, Device, Line, Program};
     let entry = bits_of(parameters.descriptors);
     let node = bits_of(parameters.nodes);
@@ -151,7 +151,7 @@ pub fn fields(parameters: &MopedParameters, widths: Widths) -> Vec<Field> {
 
 /// Bits of one of a structure, from the fields of these origins.
 #[must_use]
-pub fn bits(fields: &[Field], structure: Structure, origins: &[Origin]) -> u64 {
+pub fn bits(fields: &[Field], structure: Structure, origins: &[FieldSource]) -> u64 {
     let counted = |field: &&Field| field.structure == structure && origins.contains(&field.origin);
     fields.iter().filter(counted).map(|field| field.bits).sum()
 }
@@ -170,7 +170,7 @@ pub fn instances(parameters: &MopedParameters, structure: Structure) -> u64 {
 
 /// Bytes of one of a structure, rounded up, from the fields of these origins.
 #[must_use]
-pub fn bytes(fields: &[Field], structure: Structure, origins: &[Origin]) -> u64 {
+pub fn bytes(fields: &[Field], structure: Structure, origins: &[FieldSource]) -> u64 {
     bits(fields, structure, origins).div_ceil(8)
 }
 
@@ -181,7 +181,7 @@ pub fn published_bytes(parameters: &MopedParameters, widths: Widths) -> u64 {
     let fields = fields(&parameters, widths);
     [Structure::Descriptor, Structure::Active, Structure::Line]
         .into_iter()
-        .map(|structure| instances(&parameters, structure) * bytes(&fields, structure, &[Origin::Paper]))
+        .map(|structure| instances(&parameters, structure) * bytes(&fields, structure, &[FieldSource::Paper]))
         .sum()
 }
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn the_fields_of_figures_7_and_9_have_the_published_sizes() {
         let parameters = MopedParameters { walk_start: WalkStart::Active, ..presets::parameters("base") };
-        let of = |widths, structure| bytes(&fields(&parameters, widths), structure, &[Origin::Paper]);
+        let of = |widths, structure| bytes(&fields(&parameters, widths), structure, &[FieldSource::Paper]);
         assert_eq!(of(Widths::PAPER, Structure::Descriptor), 24);
         assert_eq!((of(Widths::PAPER, Structure::Line), of(Widths::FIGURE_9, Structure::Line)), (71, 73));
         // The paper says "about 70".
@@ -213,7 +213,7 @@ mod tests {
             let bits = all.map(|structure| instances(&parameters, structure) * bits(&fields, structure, &[origin]));
             bits.iter().sum::<u64>() / 8
         };
-        let found = [Origin::Paper, Origin::Correction, Origin::Extension].map(total);
+        let found = [FieldSource::Paper, FieldSource::Correction, FieldSource::Extension].map(total);
         assert_eq!(found, [3147, 392, 136]);
     }
 
@@ -221,6 +221,6 @@ mod tests {
     fn early_translations_do_not_fit_into_24_bytes() {
         let parameters = presets::parameters("base");
         let fields = fields(&parameters, Widths::PAPER);
-        assert_eq!(bytes(&fields, Structure::Descriptor, &[Origin::Paper]), 36);
+        assert_eq!(bytes(&fields, Structure::Descriptor, &[FieldSource::Paper]), 36);
     }
 }

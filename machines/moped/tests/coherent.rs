@@ -2,11 +2,13 @@
 //! The devices on the coherent memory: each design moves its bytes and no others while cores write beside the buffers.
 
 use mb_core::random::Random;
-use mb_moped::contract::{Field, Go, Id, Kind, Process, STATE_BITS, State, Word, data_store, poll_store, tag_value};
+use mb_moped::contract::{
+    Field, Go, Id, Kind, ProcessAddress, STATE_BITS, State, Word, data_store, poll_store, tag_value,
+};
 use mb_moped::{Moped, MopedParameters, presets};
 use mb_processor::Memory;
-use mb_processor::directory::{CoherentMemory, DirectoryConfig, protocol::Design};
-use mb_processor::system::{Answer, Device, DeviceAnswer, MemorySystem, NoDevice, Request, RequestKind};
+use mb_processor::directory::{CoherentMemory, DirectoryConfig, protocol::DeviceTransactions};
+use mb_processor::system::{Answer, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 const BASE: u64 = 0x8000_0000;
 const PAGE: u64 = 4096;
@@ -41,7 +43,7 @@ struct Copy {
 }
 
 impl Chip {
-    fn new(preset: &str, design: Design, seed: u64) -> Self {
+    fn new(preset: &str, design: DeviceTransactions, seed: u64) -> Self {
         let mut random = Random::of(seed, &[3]);
         let mut model = vec![0; (PAGES * PAGE) as usize];
         let mut free = (0..PAGES).map(|page| BASE + page * PAGE);
@@ -85,7 +87,7 @@ impl Chip {
             let address = self.foreign[self.random.below(self.foreign.len() as u64) as usize];
             let (core, value) = (self.random.below(NODES as u64) as usize, self.random.next() as u8);
             let kind = RequestKind::Store { value: value.into() };
-            let request = Request { core, context: 0, tag: 0, address, width: 1, kind };
+            let request = MemoryRequest { core, context: 0, tag: 0, address, width: 1, kind };
             if let Answer::Ready { .. } = self.memory.request(self.cycle, request) {
                 self.model[(address - BASE) as usize] = value;
             }
@@ -111,7 +113,7 @@ impl Chip {
             Kind::Send => (copy.sender, copy.from),
             _ => (copy.receiver, copy.to),
         };
-        let port = Process { program: 0, rank: core as u16 }.port();
+        let port = ProcessAddress { program: 0, rank: core as u16 }.port();
         let id = Id::of(self.access(core, port, 4, None));
         let go = Go { kind, context: 3, rank: Some(copy.sender as u16), any_tag: false };
         for (field, value) in [
@@ -126,7 +128,7 @@ impl Chip {
     }
 
     fn finish(&mut self, core: usize, id: Id) {
-        let poll = Process { program: 0, rank: core as u16 }.port() + 4;
+        let poll = ProcessAddress { program: 0, rank: core as u16 }.port() + 4;
         for _ in 0..100_000 {
             self.access(core, poll, 4, Some(poll_store(id, Word::State)));
             let state = State::of(self.access(core, poll, 4, None) & STATE_BITS).expect("a state");
@@ -183,7 +185,11 @@ impl Chip {
 #[test]
 fn on_coherent_caches_a_message_moves_its_bytes_and_no_others() {
     let mut revocations = 0;
-    for (preset, design) in presets::PAPER.into_iter().zip([Design::Base, Design::OptCopy, Design::OptCache]) {
+    for (preset, design) in presets::PAPER.into_iter().zip([
+        DeviceTransactions::Base,
+        DeviceTransactions::OptCopy,
+        DeviceTransactions::OptCache,
+    ]) {
         for seed in 0..4 {
             let mut chip = Chip::new(preset, design, seed);
             for round in 0..60 {

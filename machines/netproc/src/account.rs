@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Application, Verdict};
+use crate::contract::{Application, PacketDecision};
 use crate::controller::PacketOutcome;
 
 /// A packet in a ring slot or with software.
@@ -115,9 +115,9 @@ impl Account {
             _ => drop(self.newest.insert(packet.flow, outcome.packet)),
         }
         match outcome.verdict {
-            Verdict::Forward(_) => self.forwarded += 1,
-            Verdict::Consume => self.consumed += 1,
-            Verdict::Drop(reason) => *self.dropped.entry(reason).or_default() += 1,
+            PacketDecision::Forward(_) => self.forwarded += 1,
+            PacketDecision::Consume => self.consumed += 1,
+            PacketDecision::Drop(reason) => *self.dropped.entry(reason).or_default() += 1,
         }
         *self.applications.entry(outcome.application).or_default() += 1;
         *self.harts.entry(outcome.hart).or_default() += 1;

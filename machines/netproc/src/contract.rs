@@ -8,7 +8,7 @@ mod tables;
 
 use mb_core::parameters::Choice;
 
-pub use config::{Classifier, ClassifyIn, Idle, Layout, OsThread, SpineConfig};
+pub use config::{Classifier, ClassifyIn, Idle, OsThread, SpineConfig, TableAddresses};
 pub use tables::{ANY_PORT, Filter, Prefix, Route, Route6};
 
 /// What a worker does with a packet (`NP_APP_*`; the discriminants are its numbers).
@@ -57,7 +57,7 @@ pub const APP_NONE: u16 = 0xff;
 
 /// Registers of the controller, by their offset (`NP_REG_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Register {
+pub enum ControllerRegister {
     /// Address of the receive ring.
     Ring,
     /// Slots of the ring.
@@ -72,7 +72,7 @@ pub enum Register {
     Error,
 }
 
-impl Register {
+impl ControllerRegister {
     /// The register at an offset in the page.
     #[must_use]
     pub const fn at(offset: u64) -> Option<Self> {
@@ -132,7 +132,7 @@ pub mod record {
 
 /// The decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Verdict {
+pub enum PacketDecision {
     /// Transmitted to this next hop.
     Forward(u32),
     /// Dropped by software, for a reason ([`drop_reason`]).

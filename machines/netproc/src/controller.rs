@@ -11,11 +11,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::account::Account;
-use crate::contract::{APP_NONE, Application, NO_CLASS, Register, Verdict, record, slot};
-use crate::processor::{Bytes, DeviceStore, OutsideMemory, Processor, Transfer};
+use crate::contract::{APP_NONE, Application, ControllerRegister, NO_CLASS, PacketDecision, record, slot};
+use crate::processor::{Bytes, DeviceStore, DmaTransfer, OutsideMemory, Processor};
 use crate::schedule::Schedule;
 
-pub use crate::schedule::Input;
+pub use crate::schedule::ArrivalSchedule;
 
 /// A frame that arrives, and what the host knows of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct Arrival {
     pub flow: u32,
     /// Number of the first filter that matches, for a classifier of hardware.
     pub class: Option<u32>,
-    /// Nanoseconds after the first packet of the capture ([`Input::Capture`]).
+    /// Nanoseconds after the first packet of the capture ([`ArrivalSchedule::Capture`]).
     pub stamp_ns: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {
     /// When packets arrive.
-    pub input: Input,
+    pub input: ArrivalSchedule,
     /// Packets that the input queue holds.
     pub input_queue: usize,
     /// Transfers under way at a time.
@@ -59,7 +59,7 @@ pub struct PacketOutcome {
     /// Cycle in which the controller accepted the report.
     pub cycle: u64,
     /// The decision about it.
-    pub verdict: Verdict,
+    pub verdict: PacketDecision,
     /// What handled it; none if the OS thread dropped it.
     pub application: Option<Application>,
     /// The filter that matched.
@@ -82,7 +82,7 @@ pub struct Misuse {
 
 /// What follows a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Effect {
+pub enum StoreEffect {
     /// Nothing that the machine must know.
     None,
     /// Reception has begun.
@@ -240,7 +240,7 @@ impl<'a> Controller<'a> {
         if self.ready.is_none() {
             return;
         }
-        if self.config.input == Input::Saturated {
+        if self.config.input == ArrivalSchedule::Saturated {
             // The packet that waits; it counts as arrived when its transfer begins.
             if self.queue.is_empty() && self.arrived < self.config.packets {
                 self.queue.push_back((self.arrived, cycle));
@@ -272,7 +272,7 @@ impl<'a> Controller<'a> {
         if let (Some(&buffer), Some(&(number, arrived))) = (self.buffers.front(), self.queue.front()) {
             self.buffers.pop_front();
             self.queue.pop_front();
-            let at = if self.config.input == Input::Saturated { cycle } else { arrived };
+            let at = if self.config.input == ArrivalSchedule::Saturated { cycle } else { arrived };
             self.account.note_queue(cycle, self.queue.len());
             self.account.begin(number, at, self.arrival(number).flow);
             let slot = self.slot_address(self.filled);
@@ -282,7 +282,7 @@ impl<'a> Controller<'a> {
             return Ok(true);
         }
         if let Some((address, length)) = self.transmissions.pop_front() {
-            self.transfer(Purpose::Transmit, Transfer::Read { address, length }, processor)?;
+            self.transfer(Purpose::Transmit, DmaTransfer::Read { address, length }, processor)?;
             return Ok(true);
         }
         Ok(false)
@@ -302,7 +302,7 @@ impl<'a> Controller<'a> {
         let count = in_line.min(self.announced - first).min(slots - first % slots);
         self.requested += count;
         let length = (count - 1) * slot::BYTES + 8;
-        self.transfer(Purpose::Slots { first, count }, Transfer::Read { address, length }, processor)
+        self.transfer(Purpose::Slots { first, count }, DmaTransfer::Read { address, length }, processor)
     }
 
     /// Writes the next part of a packet.
@@ -313,7 +313,7 @@ impl<'a> Controller<'a> {
             Purpose::Frame => {
                 self.writing = Some(Writing { next: Purpose::Slot, ..writing });
                 let bytes = &arrival.frame[..arrival.frame.len().min(limit)];
-                self.transfer(Purpose::Frame, Transfer::Write { address: writing.buffer, bytes }, processor)
+                self.transfer(Purpose::Frame, DmaTransfer::Write { address: writing.buffer, bytes }, processor)
             }
             Purpose::Slot => {
                 self.writing = Some(Writing { next: Purpose::Status, ..writing });
@@ -323,13 +323,13 @@ impl<'a> Controller<'a> {
                 bytes[8..12].copy_from_slice(&(arrival.frame.len() as u32).to_le_bytes());
                 bytes[12..].copy_from_slice(&class.to_le_bytes());
                 let address = writing.slot + slot::NUMBER;
-                self.transfer(Purpose::Slot, Transfer::Write { address, bytes: &bytes }, processor)
+                self.transfer(Purpose::Slot, DmaTransfer::Write { address, bytes: &bytes }, processor)
             }
             _ => {
                 self.writing = None;
                 let status = slot::FILLED | if arrival.frame.len() > limit { slot::TOO_LONG } else { 0 };
                 let address = writing.slot + slot::STATUS;
-                self.transfer(Purpose::Status, Transfer::Write { address, bytes: &status.to_le_bytes() }, processor)
+                self.transfer(Purpose::Status, DmaTransfer::Write { address, bytes: &status.to_le_bytes() }, processor)
             }
         }
     }
@@ -337,14 +337,14 @@ impl<'a> Controller<'a> {
     fn transfer<P: Processor>(
         &mut self,
         purpose: Purpose,
-        transfer: Transfer<'_>,
+        transfer: DmaTransfer<'_>,
         processor: &mut P,
     ) -> Result<(), Misuse> {
         let tag = self.next_tag;
         self.next_tag += 1;
         let (address, length) = match transfer {
-            Transfer::Write { address, bytes } => (address, bytes.len() as u64),
-            Transfer::Read { address, length } => (address, length),
+            DmaTransfer::Write { address, bytes } => (address, bytes.len() as u64),
+            DmaTransfer::Read { address, length } => (address, length),
         };
         processor.transfer(tag, transfer).map_err(|OutsideMemory| Misuse {
             found: format!("a ring slot or buffer of {length} bytes at {address:#x}"),
@@ -369,21 +369,27 @@ impl<'a> Controller<'a> {
     ///
     /// # Errors
     /// The contract excludes it.
-    pub fn store(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<Effect, Misuse> {
+    pub fn store(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<StoreEffect, Misuse> {
         let misuse = |found: String, expected| Err(Misuse { found, expected });
-        let Some(register) = Register::at(store.offset).filter(|_| store.width == 8) else {
+        let Some(register) = ControllerRegister::at(store.offset).filter(|_| store.width == 8) else {
             let found = format!("a store of {} bytes to offset {:#x} of the controller", store.width, store.offset);
             return misuse(found, "8 bytes to a register of netproc.h");
         };
         let value = store.value;
         match register {
-            Register::Ring if self.ring.is_none() && value.is_multiple_of(slot::BYTES) => self.ring = Some(value),
-            Register::Ring => return misuse(format!("ring address {value:#x}"), "one address, aligned to 32"),
-            Register::Slots if self.slots.is_none() && value.is_power_of_two() && value <= 4096 => {
+            ControllerRegister::Ring if self.ring.is_none() && value.is_multiple_of(slot::BYTES) => {
+                self.ring = Some(value);
+            }
+            ControllerRegister::Ring => {
+                return misuse(format!("ring address {value:#x}"), "one address, aligned to 32");
+            }
+            ControllerRegister::Slots if self.slots.is_none() && value.is_power_of_two() && value <= 4096 => {
                 self.slots = Some(value);
             }
-            Register::Slots => return misuse(format!("{value} ring slots"), "a power of two up to 4096, once"),
-            Register::Refill => {
+            ControllerRegister::Slots => {
+                return misuse(format!("{value} ring slots"), "a power of two up to 4096, once");
+            }
+            ControllerRegister::Refill => {
                 let Some(slots) = self.slots.filter(|_| self.ring.is_some()) else {
                     return misuse("slots given without a ring".to_owned(), "ring address and length before");
                 };
@@ -395,16 +401,18 @@ impl<'a> Controller<'a> {
                 }
                 self.announced = value;
             }
-            Register::Ready if self.ready.is_none() && store.hart == 0 => {
+            ControllerRegister::Ready if self.ready.is_none() && store.hart == 0 => {
                 self.ready = Some(store.cycle);
                 self.account.start = store.cycle;
-                return Ok(Effect::Ready);
+                return Ok(StoreEffect::Ready);
             }
-            Register::Ready => return misuse(format!("hart {} reports ready", store.hart), "hart 0, once"),
-            Register::Complete => return self.complete(store, memory).map(|found| Effect::Complete(Box::new(found))),
-            Register::Error => return Ok(Effect::Error),
+            ControllerRegister::Ready => return misuse(format!("hart {} reports ready", store.hart), "hart 0, once"),
+            ControllerRegister::Complete => {
+                return self.complete(store, memory).map(|found| StoreEffect::Complete(Box::new(found)));
+            }
+            ControllerRegister::Error => return Ok(StoreEffect::Error),
         }
-        Ok(Effect::None)
+        Ok(StoreEffect::None)
     }
 
     fn complete(&mut self, store: &DeviceStore, memory: &impl Bytes) -> Result<PacketOutcome, Misuse> {
@@ -425,9 +433,9 @@ impl<'a> Controller<'a> {
         }
         let reason = field(record::REASON, 1) as u8;
         let verdict = match verdict {
-            1 => Verdict::Forward(field(record::NEXT_HOP, 4) as u32),
-            2 => Verdict::Drop(reason),
-            3 => Verdict::Consume,
+            1 => PacketDecision::Forward(field(record::NEXT_HOP, 4) as u32),
+            2 => PacketDecision::Drop(reason),
+            3 => PacketDecision::Consume,
             _ => return misuse(format!("verdict {verdict} of packet {packet}"), "1, 2 or 3"),
         };
         let length = field(record::LENGTH, 4).min(self.config.buffer_bytes.into());
@@ -435,7 +443,7 @@ impl<'a> Controller<'a> {
         let Some(frame) = memory.bytes(data, length as usize) else {
             return misuse(format!("the frame of packet {packet} at {data:#x}"), "memory of the program");
         };
-        if self.config.transmit && matches!(verdict, Verdict::Forward(_)) {
+        if self.config.transmit && matches!(verdict, PacketDecision::Forward(_)) {
             self.transmissions.push_back((data, length.max(1)));
         }
         let application = field(record::APPLICATION, 2) as u16;

@@ -9,7 +9,8 @@ use mb_processor::{Fault, Memory, WriteError};
 
 use crate::contract::{DEVICE, DEVICE_BYTES, HartStatus};
 use crate::processor::{
-    Bytes, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
+    Bytes, DeviceStore, DmaTransfer, HartCounts, HartError, OutsideMemory, Processor, ProcessorCounts, ProcessorEvent,
+    Stopped,
 };
 use crate::protection::Protection;
 
@@ -409,7 +410,7 @@ impl FunctionalHarts {
 impl FunctionalHarts {
     /// Executes cycles in which one hart runs: up to its store to the controller, which interrupts a cycle, the
     /// instruction at which hart 0 stops, the end of the cycle `until`, or the end of another hart's wait.
-    fn run_one(&mut self, number: usize, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+    fn run_one(&mut self, number: usize, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
         let waiting = self.waiting;
         while self.cycle <= until && self.waiting == waiting {
             if number == 0 && self.stop == Some(self.harts[0].pc) {
@@ -419,7 +420,7 @@ impl FunctionalHarts {
                 Ok(None) => self.cycle += 1,
                 Ok(Some(store)) => {
                     self.next = number + 1;
-                    events.push(Event::Store(store));
+                    events.push(ProcessorEvent::Store(store));
                     break;
                 }
                 Err(error) => {
@@ -439,16 +440,16 @@ impl Bytes for FunctionalHarts {
 }
 
 impl Processor for FunctionalHarts {
-    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+    fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
         if !self.start.is_empty() {
-            events.extend(self.start.drain(..).map(Event::Store));
+            events.extend(self.start.drain(..).map(ProcessorEvent::Store));
             return Ok(());
         }
         loop {
             if self.next == 0 {
                 let cycle = self.cycle;
                 if !self.finished.is_empty() {
-                    events.extend(self.finished.drain(..).map(|tag| Event::Transferred { cycle, tag }));
+                    events.extend(self.finished.drain(..).map(|tag| ProcessorEvent::Transferred { cycle, tag }));
                 }
                 if !events.is_empty() || cycle > until {
                     return Ok(());
@@ -476,7 +477,7 @@ impl Processor for FunctionalHarts {
                 match self.step(number) {
                     Ok(None) => {}
                     Ok(Some(store)) => {
-                        events.push(Event::Store(store));
+                        events.push(ProcessorEvent::Store(store));
                         return Ok(());
                     }
                     Err(error) => return Err(Stopped { hart: number as u32, error }),
@@ -491,13 +492,13 @@ impl Processor for FunctionalHarts {
         self.cycle
     }
 
-    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+    fn transfer(&mut self, tag: u64, transfer: DmaTransfer<'_>) -> Result<(), OutsideMemory> {
         match transfer {
-            Transfer::Write { address, bytes } => {
+            DmaTransfer::Write { address, bytes } => {
                 self.memory.write(address, bytes).map_err(|_| OutsideMemory)?;
                 self.written(address, bytes.len() as u64, None);
             }
-            Transfer::Read { address, length } => {
+            DmaTransfer::Read { address, length } => {
                 self.memory.get(address, length as usize).ok_or(OutsideMemory)?;
             }
         }
@@ -517,10 +518,10 @@ impl Processor for FunctionalHarts {
         self.start.is_empty() && self.finished.is_empty() && self.waiting == self.all
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ProcessorCounts {
         let count = |hart: &Hart| HartCounts { instructions: hart.instructions, used: hart.instructions, squashed: 0 };
         let slots = |hart: &Hart| vec![self.cycle.saturating_sub(hart.instructions)];
-        Counts {
+        ProcessorCounts {
             harts: self.harts.iter().map(count).collect(),
             causes: vec!["waiting"],
             lost: self.harts.iter().map(slots).collect(),

@@ -40,12 +40,12 @@ pub mod start;
 pub mod timed;
 mod watch;
 
-pub use controller::{Arrival, ControllerConfig, Input, PacketOutcome};
+pub use controller::{Arrival, ArrivalSchedule, ControllerConfig, PacketOutcome};
 pub use functional::FunctionalHarts;
-pub use machine::{Image, Judge, Limits, PacketRun, SetupError, Tables, run};
-pub use parameters::NetprocParameters;
+pub use machine::{Judge, Limits, LoadedProgram, PacketRun, SetupError, Tables, run};
+pub use parameters::PacketMachineParameters;
 pub use processor::Processor;
-pub use report::{Report, Window};
+pub use report::{PacketReport, Window};
 pub use run_error::RunError;
 pub use start::Started;
 pub use timed::TimedChip;

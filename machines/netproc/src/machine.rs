@@ -5,12 +5,14 @@ use std::ops::{ControlFlow, Range};
 
 use mb_processor::{Isa, LoadError, Memory, Program};
 
-use crate::contract::{DEVICE, Filter, HartStatus, Layout, MAX_HARTS, Phase, Route, Route6, SpineConfig, error_text};
-use crate::controller::{Arrival, Controller, ControllerConfig, Effect, PacketOutcome};
+use crate::contract::{
+    DEVICE, Filter, HartStatus, MAX_HARTS, Phase, Route, Route6, SpineConfig, TableAddresses, error_text,
+};
+use crate::controller::{Arrival, Controller, ControllerConfig, PacketOutcome, StoreEffect};
 use crate::functional::HandlerRules;
-use crate::processor::{Bytes, DeviceStore, Event, Processor};
-use crate::report::{Report, Snapshot};
-use crate::run_error::{self, Cause, RunError};
+use crate::processor::{Bytes, DeviceStore, Processor, ProcessorEvent};
+use crate::report::{PacketReport, WindowCounts};
+use crate::run_error::{self, RunError, RunErrorCause};
 
 /// Cycles between two looks at what harts do.
 const WATCH: u64 = 8192;
@@ -72,7 +74,7 @@ pub struct Tables {
 
 /// A loaded program with its tables: the memory from which every run starts.
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct LoadedProgram {
     program: Program,
     memory: Memory,
     harts: u32,
@@ -81,7 +83,7 @@ pub struct Image {
     heap: Range<u64>,
 }
 
-impl Image {
+impl LoadedProgram {
     /// Loads `file`, writes the configuration for `harts` harts and the tables, and leaves `heap` bytes for SPINE.
     ///
     /// # Errors
@@ -107,7 +109,7 @@ impl Image {
         if heap_end > DEVICE {
             return Err(SetupError::Memory { found: heap_end });
         }
-        let layout = Layout {
+        let layout = TableAddresses {
             filters: (at_filters, tables.filters.len()),
             routes4: (at_routes, tables.routes.len()),
             routes6: (at_routes6, tables.routes6.len()),
@@ -192,11 +194,11 @@ impl Image {
 
     /// The error at `place`, with what its hart does and the function of its instruction.
     #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
-    pub(crate) fn error<P: Processor>(&self, processor: &P, place: Place, cause: Cause) -> Box<RunError> {
+    pub(crate) fn error<P: Processor>(&self, processor: &P, place: Place, cause: RunErrorCause) -> Box<RunError> {
         let Place { cycle, hart, pc } = place;
         let status = hart.and_then(|hart| processor.status(hart).or_else(|| self.status(processor, hart)));
         let symbol = pc.and_then(|pc| self.symbolize(pc));
-        let place = run_error::Place {
+        let place = run_error::StopLocation {
             cycle,
             hart,
             packet: status.and_then(|found| found.packet),
@@ -237,7 +239,7 @@ pub struct Limits {
 #[derive(Clone, PartialEq, Debug)]
 pub struct PacketRun {
     /// What was measured.
-    pub report: Report,
+    pub report: PacketReport,
     /// Why the run ended early.
     pub error: Option<Box<RunError>>,
 }
@@ -246,7 +248,7 @@ impl PacketRun {
     /// A run that ended before the first packet.
     #[must_use]
     pub fn failed(error: Box<RunError>) -> Self {
-        Self { report: Report { is_balanced: true, ..Report::default() }, error: Some(error) }
+        Self { report: PacketReport { is_balanced: true, ..PacketReport::default() }, error: Some(error) }
     }
 }
 
@@ -268,7 +270,7 @@ impl Place {
 /// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is told the
 /// number of packets completed and can end the run.
 pub fn run<P: Processor, J: Judge>(
-    image: &Image,
+    image: &LoadedProgram,
     processor: &mut P,
     config: ControllerConfig,
     arrivals: &[Arrival],
@@ -285,8 +287,8 @@ pub fn run<P: Processor, J: Judge>(
     };
     let error = runner.run(processor, judge, progress).err();
     let packets = runner.controller.account.completed();
-    let last = Snapshot { cycle: processor.cycle(), packets, counts: processor.counts() };
-    let report = Report::new(&runner.controller, runner.snapshots, last);
+    let last = WindowCounts { cycle: processor.cycle(), packets, counts: processor.counts() };
+    let report = PacketReport::new(&runner.controller, runner.snapshots, last);
     PacketRun { report, error }
 }
 
@@ -302,10 +304,10 @@ struct Watched {
 }
 
 struct Runner<'a> {
-    image: &'a Image,
+    image: &'a LoadedProgram,
     controller: Controller<'a>,
     watched: Vec<Watched>,
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<WindowCounts>,
     limits: Limits,
 }
 
@@ -320,9 +322,11 @@ impl Runner<'_> {
         let mut watch = WATCH;
         while !self.controller.is_finished() {
             let cycle = processor.cycle();
-            self.controller.advance(cycle, processor).map_err(|misuse| self.stop(processor, Cause::Misuse(misuse)))?;
+            self.controller
+                .advance(cycle, processor)
+                .map_err(|misuse| self.stop(processor, RunErrorCause::Misuse(misuse)))?;
             if processor.is_idle() && self.controller.next_event().is_none() && self.controller.is_stuck() {
-                return Err(self.stop(processor, Cause::Deadlock));
+                return Err(self.stop(processor, RunErrorCause::Deadlock));
             }
             let next = self.controller.next_event().unwrap_or(u64::MAX);
             let until = next.max(cycle).min(watch);
@@ -330,19 +334,19 @@ impl Runner<'_> {
             let stopped = processor.run(until, &mut events).err();
             for event in events.drain(..) {
                 match event {
-                    Event::Transferred { tag, .. } => self.controller.transferred(tag, processor),
-                    Event::Store(store) => self.serve(&store, processor, judge)?,
+                    ProcessorEvent::Transferred { tag, .. } => self.controller.transferred(tag, processor),
+                    ProcessorEvent::Store(store) => self.serve(&store, processor, judge)?,
                 }
             }
             if let Some(stopped) = stopped {
                 let place = Place::of(processor.cycle(), stopped.hart, stopped.error.pc());
-                return Err(self.image.error(processor, place, Cause::Hart(stopped.error)));
+                return Err(self.image.error(processor, place, RunErrorCause::Hart(stopped.error)));
             }
             if processor.cycle() > watch {
                 watch = processor.cycle() + WATCH;
                 self.look(processor)?;
                 if progress(self.controller.account.completed()).is_break() {
-                    return Err(self.stop(processor, Cause::Interrupted));
+                    return Err(self.stop(processor, RunErrorCause::Interrupted));
                 }
             }
         }
@@ -352,25 +356,25 @@ impl Runner<'_> {
     fn serve<P: Processor, J: Judge>(&mut self, store: &DeviceStore, processor: &P, judge: &mut J) -> Result<(), Stop> {
         let effect = self.controller.store(store, processor).map_err(|misuse| {
             let place = Place::of(store.cycle, store.hart, store.pc);
-            self.image.error(processor, place, Cause::Misuse(misuse))
+            self.image.error(processor, place, RunErrorCause::Misuse(misuse))
         })?;
         match effect {
-            Effect::None => {}
-            Effect::Ready => {
-                self.snapshots.push(Snapshot { cycle: store.cycle, packets: 0, counts: processor.counts() });
+            StoreEffect::None => {}
+            StoreEffect::Ready => {
+                self.snapshots.push(WindowCounts { cycle: store.cycle, packets: 0, counts: processor.counts() });
             }
-            Effect::Complete(outcome) => {
+            StoreEffect::Complete(outcome) => {
                 judge.judge(&outcome, self.controller.arrival(outcome.packet));
                 let packets = self.controller.account.completed();
-                if packets.is_multiple_of(Report::WINDOW) {
-                    self.snapshots.push(Snapshot { cycle: store.cycle, packets, counts: processor.counts() });
+                if packets.is_multiple_of(PacketReport::WINDOW) {
+                    self.snapshots.push(WindowCounts { cycle: store.cycle, packets, counts: processor.counts() });
                 }
             }
-            Effect::Error => {
+            StoreEffect::Error => {
                 let status = processor.status(store.hart).or_else(|| self.image.status(processor, store.hart));
                 let (code, value, pc) =
                     status.map_or((0, 0, store.pc), |found| (found.error, found.error_value, found.error_pc));
-                let cause = Cause::Software { code, text: error_text(code, value) };
+                let cause = RunErrorCause::Software { code, text: error_text(code, value) };
                 return Err(self.image.error(processor, Place::of(store.cycle, store.hart, pc), cause));
             }
         }
@@ -382,7 +386,7 @@ impl Runner<'_> {
         let cycle = processor.cycle();
         if self.controller.ready().is_none() && cycle > self.limits.setup {
             let place = Place::of(cycle, 0, processor.pc(0));
-            return Err(self.image.error(processor, place, Cause::Setup(self.limits.setup)));
+            return Err(self.image.error(processor, place, RunErrorCause::Setup(self.limits.setup)));
         }
         for hart in 0..self.image.harts {
             let Some(status) = self.image.status(processor, hart) else { continue };
@@ -392,7 +396,7 @@ impl Runner<'_> {
             }
             if watched.packet.is_some() && cycle - watched.since > self.limits.handler {
                 let place = Place::of(cycle, hart, processor.pc(hart));
-                return Err(self.image.error(processor, place, Cause::Loop(self.limits.handler)));
+                return Err(self.image.error(processor, place, RunErrorCause::Loop(self.limits.handler)));
             }
         }
         Ok(())
@@ -400,7 +404,7 @@ impl Runner<'_> {
 
     /// An error that is about no hart.
     #[expect(clippy::unnecessary_box_returns, reason = "every caller returns the box as its error")]
-    fn stop<P: Processor>(&self, processor: &P, cause: Cause) -> Stop {
+    fn stop<P: Processor>(&self, processor: &P, cause: RunErrorCause) -> Stop {
         self.image.error(processor, Place { cycle: processor.cycle(), hart: None, pc: None }, cause)
     }
 }

@@ -7,21 +7,21 @@ use mb_processor::chip::ChipConfig;
 use mb_processor::shared_l2::SharedL2Config;
 
 use crate::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
-use crate::controller::{ControllerConfig, Input};
+use crate::controller::{ArrivalSchedule, ControllerConfig};
 use crate::machine::Limits;
 use crate::scheduling::Priorities;
 
 mod processor;
 
 pub use processor::{
-    CacheParameters, LatencyParameters, Order, Policy, ProcessorParameters, SourcedCacheParameters,
+    CacheParameters, CoreOrder, LatencyParameters, Policy, ProcessorParameters, SourcedCacheParameters,
     SourcedLatencyParameters, SourcedProcessorParameters,
 };
 
 /// Parameters of the machine.
 #[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
 #[parameters(sourced = SourcedNetprocParameters)]
-pub struct NetprocParameters {
+pub struct PacketMachineParameters {
     /// Clock of the cores, their caches, and the bus between them.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
@@ -30,7 +30,7 @@ pub struct NetprocParameters {
     pub memory_clock: Clock,
     /// Whether the processor is simulated cycle by cycle, or harts execute one instruction in a cycle without timing.
     #[parameter]
-    pub timing: Timing,
+    pub timing: ProcessorTiming,
 
     /// When packets arrive: one waits at all times, at a constant rate, as a Poisson process, or with the time stamps
     /// of the capture.
@@ -120,7 +120,7 @@ pub struct NetprocParameters {
 
 /// Whether the processor is simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Timing {
+pub enum ProcessorTiming {
     /// Cycle by cycle.
     Cycles,
     /// Harts execute one instruction in a cycle; caches and buses take no time.
@@ -183,7 +183,7 @@ const DES_KEYS: [u8; 24] =
     *b"\x01\x23\x45\x67\x89\xab\xcd\xef\x23\x45\x67\x89\xab\xcd\xef\x01\x45\x67\x89\xab\xcd\xef\x01\x23";
 const DES_IV: [u8; 8] = *b"\xf6\x9f\x24\x45\xdf\x4f\x9b\x17";
 
-impl NetprocParameters {
+impl PacketMachineParameters {
     /// Hardware threads.
     #[must_use]
     pub const fn harts(&self) -> u32 {
@@ -219,10 +219,10 @@ impl NetprocParameters {
     pub fn controller(&self, packets: u64) -> ControllerConfig {
         let interval = (u128::from(self.clock.hertz()) * 1024 / u128::from(self.rate)) as u64;
         let input = match self.input {
-            Arrivals::Saturated => Input::Saturated,
-            Arrivals::Rate => Input::Interval(interval),
-            Arrivals::Poisson => Input::Poisson { mean: interval, seed: self.arrival_seed },
-            Arrivals::Capture => Input::Capture { clock: self.clock, percent: self.speed_percent },
+            Arrivals::Saturated => ArrivalSchedule::Saturated,
+            Arrivals::Rate => ArrivalSchedule::Interval(interval),
+            Arrivals::Poisson => ArrivalSchedule::Poisson { mean: interval, seed: self.arrival_seed },
+            Arrivals::Capture => ArrivalSchedule::Capture { clock: self.clock, percent: self.speed_percent },
         };
         ControllerConfig {
             input,

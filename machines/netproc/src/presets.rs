@@ -9,8 +9,8 @@ use mb_core::parameters::{ParameterError, ParameterSet, Sourced};
 
 use crate::contract::{Classifier, ClassifyIn, Idle, OsThread};
 use crate::parameters::{
-    Arrivals, Handler, NetprocParameters, Order, Policy, SourcedCacheParameters, SourcedLatencyParameters,
-    SourcedNetprocParameters, SourcedProcessorParameters, Timing,
+    Arrivals, CoreOrder, Handler, PacketMachineParameters, Policy, ProcessorTiming, SourcedCacheParameters,
+    SourcedLatencyParameters, SourcedNetprocParameters, SourcedProcessorParameters,
 };
 use crate::scheduling::Priorities;
 
@@ -41,7 +41,7 @@ fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameter
             Clock::from_mhz(500),
             "section 3.3: one clock of 500 MHz; table 4 has the times of memory in its cycles",
         ),
-        timing: paper(Timing::Cycles, "section 1: a simulator that is cycle accurate"),
+        timing: paper(ProcessorTiming::Cycles, "section 1: a simulator that is cycle accurate"),
         input: paper(Arrivals::Saturated, "section 3.4: an unbounded line rate"),
         rate: assumed(1_000_000, "without effect: the input is saturated"),
         arrival_seed: assumed(1, "without effect: the input is saturated"),
@@ -116,7 +116,7 @@ fn cores(family: Family, number: u32) -> SourcedProcessorParameters {
         load_store_queue: assumed(32, "not given; half of the reorder buffer"),
         issue_width: paper(units, figures),
         order: assumed(
-            Order::OutOfOrder,
+            CoreOrder::OutOfOrder,
             "table 4 gives instruction queues and registers beyond the architectural ones",
         ),
         commit_width: assumed(width, "as wide as fetch"),
@@ -175,7 +175,7 @@ pub fn preset(name: &str) -> Result<ParameterSet, ParameterError> {
         found: name.to_owned(),
         expected: "smt1 to smt8, cmp1 to cmp8, or cmp2_1 to cmp2_8".to_owned(),
     })?;
-    ParameterSet::from_sourced::<NetprocParameters>(crowley2000(cores(family, number)))
+    ParameterSet::from_sourced::<PacketMachineParameters>(crowley2000(cores(family, number)))
 }
 
 fn split(name: &str) -> Option<(Family, u32)> {

@@ -4,7 +4,7 @@
 use mb_processor::{Fault, Memory};
 
 use crate::contract::HartStatus;
-use crate::protection::Target;
+use crate::protection::ProtectedTarget;
 
 /// A store to a register of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub struct DeviceStore {
 
 /// What a run of the processor reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum ProcessorEvent {
     /// A store has reached the controller. Harts may go on before the machine serves it: what the contract lets
     /// software do after a store overwrites neither record nor frame before the controller acts on a later store.
     Store(DeviceStore),
@@ -66,7 +66,7 @@ pub enum HartError {
         /// Bytes.
         width: u8,
         /// What is there.
-        target: Target,
+        target: ProtectedTarget,
     },
     /// A system call that a network processor does not have.
     Call {
@@ -102,7 +102,7 @@ pub struct Stopped {
 
 /// A transfer of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transfer<'a> {
+pub enum DmaTransfer<'a> {
     /// Bytes to memory.
     Write {
         /// First byte.
@@ -136,7 +136,7 @@ pub struct HartCounts {
 
 /// A named count of caches, buses or predictors.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Count {
+pub struct NamedCount {
     /// What is counted.
     pub name: String,
     /// How often.
@@ -145,7 +145,7 @@ pub struct Count {
 
 /// What a processor has counted since its start; differences of two are those of an interval.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct ProcessorCounts {
     /// Of every hart.
     pub harts: Vec<HartCounts>,
     /// Names of the causes of `lost`.
@@ -153,7 +153,7 @@ pub struct Counts {
     /// Issue slots left empty, by hart and cause.
     pub lost: Vec<Vec<u64>>,
     /// Caches, buses and predictors.
-    pub memory: Vec<Count>,
+    pub memory: Vec<NamedCount>,
 }
 
 /// Values of memory, as the controller sees them.
@@ -180,7 +180,7 @@ pub trait Processor: Bytes {
     ///
     /// # Errors
     /// A hart cannot continue. Events before that are in `events`.
-    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped>;
+    fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped>;
 
     /// The next cycle to execute.
     fn cycle(&self) -> u64;
@@ -189,7 +189,7 @@ pub trait Processor: Bytes {
     ///
     /// # Errors
     /// The memory has no such bytes.
-    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory>;
+    fn transfer(&mut self, tag: u64, transfer: DmaTransfer<'_>) -> Result<(), OutsideMemory>;
 
     /// Address of the next instruction of a hart.
     fn pc(&self, hart: u32) -> u64;
@@ -205,5 +205,5 @@ pub trait Processor: Bytes {
     fn is_idle(&self) -> bool;
 
     /// What was counted.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> ProcessorCounts;
 }

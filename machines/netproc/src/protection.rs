@@ -32,7 +32,7 @@ const RECORD: usize = 48;
 
 /// What a handler wrote to without being allowed to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub enum ProtectedTarget {
     /// Instructions, or constants beside them.
     Code,
     /// Registers of the controller.
@@ -55,7 +55,7 @@ pub enum Target {
     Unused,
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ProtectedTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code => f.write_str("code"),
@@ -167,7 +167,7 @@ impl Protection {
     /// left to the memory.
     #[must_use]
     #[inline]
-    pub fn refuses(&self, hart: u32, pc: u64, address: u64, width: u8) -> Option<Target> {
+    pub fn refuses(&self, hart: u32, pc: u64, address: u64, width: u8) -> Option<ProtectedTarget> {
         let by_handler = self.rules.text.contains(&pc);
         if !by_handler && !self.rules.library.iter().any(|function| function.contains(&pc)) {
             return None;
@@ -175,7 +175,7 @@ impl Protection {
         self.check(hart, by_handler, address, width)
     }
 
-    fn check(&self, hart: u32, by_handler: bool, address: u64, width: u8) -> Option<Target> {
+    fn check(&self, hart: u32, by_handler: bool, address: u64, width: u8) -> Option<ProtectedTarget> {
         let status = self.status(hart)?;
         let runs = status.phase == Some(Phase::Handler) && status.application == Some(Application::User);
         if !by_handler && !runs {
@@ -206,7 +206,7 @@ impl Protection {
             // `np_flow` itself writes keys by a function of the library.
             let state = (address - rules.flows.start) % FLOW_BYTES >= FLOW_STATE;
             let allowed = if by_handler { state && self.holds_a_lock(hart) } else { true };
-            return (!allowed).then_some(Target::Flows);
+            return (!allowed).then_some(ProtectedTarget::Flows);
         }
         self.target(address)
     }
@@ -223,28 +223,28 @@ impl Protection {
     }
 
     /// What is at an address that no handler owns; none if it is not memory.
-    fn target(&self, address: u64) -> Option<Target> {
+    fn target(&self, address: u64) -> Option<ProtectedTarget> {
         let rules = &self.rules;
         let heap_used = if self.ring.is_empty() { rules.heap.end } else { self.ring.start };
         Some(if rules.code.contains(&address) {
-            Target::Code
+            ProtectedTarget::Code
         } else if (DEVICE..DEVICE + DEVICE_BYTES).contains(&address) {
-            Target::Controller
+            ProtectedTarget::Controller
         } else if rules.stacks.contains(&address) {
-            Target::Stack(((address - rules.stacks.start) / STACK_PITCH) as u32)
+            ProtectedTarget::Stack(((address - rules.stacks.start) / STACK_PITCH) as u32)
         } else if let Some(states) = rules.states.as_ref().filter(|states| states.contains(&address)) {
-            Target::State(((address - states.start) / STATE_PITCH) as u32)
+            ProtectedTarget::State(((address - states.start) / STATE_PITCH) as u32)
         } else if (rules.code.start..rules.heap.start).contains(&address) {
-            Target::Data
+            ProtectedTarget::Data
         } else if (rules.heap.start..heap_used).contains(&address) {
-            Target::Table
+            ProtectedTarget::Table
         } else if self.ring.contains(&address) {
-            Target::Ring
+            ProtectedTarget::Ring
         } else if !self.ring.is_empty() && (self.ring.end..rules.heap.end).contains(&address) {
             // An odd number of lines, as in `os.c`.
             let pitch = ((FRAME_OFFSET + rules.buffer_bytes).div_ceil(LINE) | 1) * LINE;
             let buffers_end = self.ring.end.next_multiple_of(LINE) + rules.buffers * pitch;
-            if address < buffers_end { Target::Buffer } else { Target::Unused }
+            if address < buffers_end { ProtectedTarget::Buffer } else { ProtectedTarget::Unused }
         } else {
             return None;
         })
@@ -273,9 +273,9 @@ mod tests {
         let mut protection = Protection::new(rules, 1);
         protection.stored(status, 8, u64::MAX); // no packet
         assert_eq!(protection.refuses(0, 0x1000, 8, 4), None);
-        assert_eq!(protection.refuses(0, 0x1000, 0x9000, 4), Some(Target::Table));
+        assert_eq!(protection.refuses(0, 0x1000, 0x9000, 4), Some(ProtectedTarget::Table));
         protection.set_ring(0x9000..0x9400);
         assert_eq!(protection.refuses(0, 0x1000, 8, 4), None);
-        assert_eq!(protection.refuses(0, 0x1000, 0x9400, 4), Some(Target::Buffer));
+        assert_eq!(protection.refuses(0, 0x1000, 0x9400, 4), Some(ProtectedTarget::Buffer));
     }
 }

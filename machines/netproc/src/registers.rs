@@ -10,13 +10,13 @@ use crate::processor::DeviceStore;
 
 /// Registers that keep what harts store for the controller. Software stores to them only.
 #[derive(Clone, Debug)]
-pub struct Registers {
+pub struct ControllerRegisters {
     contexts: usize,
     stores: Vec<DeviceStore>,
     load: Option<(u32, u64)>,
 }
 
-impl Registers {
+impl ControllerRegisters {
     /// The registers of a processor whose cores have this many contexts.
     #[must_use]
     pub const fn new(contexts: usize) -> Self {
@@ -46,7 +46,7 @@ impl Registers {
     }
 }
 
-impl Device for Registers {
+impl Device for ControllerRegisters {
     fn range(&self) -> Range<u64> {
         DEVICE..DEVICE + DEVICE_BYTES
     }

@@ -7,17 +7,17 @@ use mb_core::Clock;
 
 use crate::contract::Application;
 use crate::controller::Controller;
-use crate::processor::{Count, Counts};
+use crate::processor::{NamedCount, ProcessorCounts};
 
 /// Counts at the end of a window.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Snapshot {
+pub struct WindowCounts {
     /// The cycle.
     pub cycle: u64,
     /// Packets completed.
     pub packets: u64,
     /// What the processor had counted.
-    pub counts: Counts,
+    pub counts: ProcessorCounts,
 }
 
 /// A number of packets in a row, and what they took.
@@ -38,7 +38,7 @@ pub struct Window {
     /// Issue slots of all harts left empty, by cause.
     pub lost: Vec<(&'static str, u64)>,
     /// Caches, buses and predictors.
-    pub memory: Vec<Count>,
+    pub memory: Vec<NamedCount>,
 }
 
 impl Window {
@@ -101,7 +101,7 @@ impl Latency {
 
 /// What a run has measured, from the start of reception to the last packet reported.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Report {
+pub struct PacketReport {
     /// Cycles from the start of reception to the last report.
     pub cycles: u64,
     /// Packets that arrived.
@@ -139,22 +139,22 @@ pub struct Report {
     /// By hart.
     pub harts: Vec<HartReport>,
     /// Caches, buses and predictors.
-    pub memory: Vec<Count>,
+    pub memory: Vec<NamedCount>,
 }
 
-impl Report {
+impl PacketReport {
     /// Packets of a window (crowley2000, section 5.1).
     pub const WINDOW: u64 = 100;
 
     /// The report of a run that ended with `last`.
-    pub(crate) fn new(controller: &Controller<'_>, mut snapshots: Vec<Snapshot>, last: Snapshot) -> Self {
+    pub(crate) fn new(controller: &Controller<'_>, mut snapshots: Vec<WindowCounts>, last: WindowCounts) -> Self {
         let account = &controller.account;
         let end = account.completions.last().copied().unwrap_or(account.start);
         let cycles = end.saturating_sub(account.start);
-        let first = snapshots.first().map_or_else(Counts::default, |first| first.counts.clone());
+        let first = snapshots.first().map_or_else(ProcessorCounts::default, |first| first.counts.clone());
         let counts = last.counts.clone();
         if snapshots.last().is_some_and(|before| before.packets < last.packets) {
-            snapshots.push(Snapshot { cycle: end, ..last });
+            snapshots.push(WindowCounts { cycle: end, ..last });
         }
         Self {
             cycles,
@@ -212,7 +212,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn window(before: &Snapshot, after: &Snapshot, start: u64) -> Window {
+fn window(before: &WindowCounts, after: &WindowCounts, start: u64) -> Window {
     let harts = harts(&before.counts, &after.counts, &BTreeMap::new());
     let sum = |of: fn(&HartReport) -> u64| harts.iter().map(of).sum();
     let lost = |cause: usize| harts.iter().map(|hart| hart.lost[cause].1).sum();
@@ -228,7 +228,7 @@ fn window(before: &Snapshot, after: &Snapshot, start: u64) -> Window {
     }
 }
 
-fn harts(first: &Counts, last: &Counts, packets: &BTreeMap<u32, u64>) -> Vec<HartReport> {
+fn harts(first: &ProcessorCounts, last: &ProcessorCounts, packets: &BTreeMap<u32, u64>) -> Vec<HartReport> {
     let report = |number: usize| {
         let before = first.harts.get(number).copied().unwrap_or_default();
         let after = last.harts[number];
@@ -247,8 +247,8 @@ fn harts(first: &Counts, last: &Counts, packets: &BTreeMap<u32, u64>) -> Vec<Har
     (0..last.harts.len()).map(report).collect()
 }
 
-fn memory(first: &Counts, last: &Counts) -> Vec<Count> {
+fn memory(first: &ProcessorCounts, last: &ProcessorCounts) -> Vec<NamedCount> {
     let before = |name: &str| first.memory.iter().find(|count| count.name == name).map_or(0, |count| count.value);
-    let of = |count: &Count| Count { name: count.name.clone(), value: count.value - before(&count.name) };
+    let of = |count: &NamedCount| NamedCount { name: count.name.clone(), value: count.value - before(&count.name) };
     last.memory.iter().map(of).collect()
 }

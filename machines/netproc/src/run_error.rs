@@ -11,7 +11,7 @@ use crate::processor::HartError;
 
 /// What stopped a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum RunErrorCause {
     /// A hart cannot continue.
     Hart(HartError),
     /// A use of the controller that the contract excludes.
@@ -35,7 +35,7 @@ pub enum Cause {
 
 /// Where a run stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct StopLocation {
     /// The cycle.
     pub cycle: u64,
     /// The hart; none if it is about all of them.
@@ -56,9 +56,9 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunError {
     /// Where.
-    pub place: Place,
+    pub place: StopLocation,
     /// Why.
-    pub cause: Cause,
+    pub cause: RunErrorCause,
 }
 
 impl fmt::Display for RunError {
@@ -85,7 +85,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl fmt::Display for Cause {
+impl fmt::Display for RunErrorCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hart(HartError::Fault(fault)) => {

@@ -11,7 +11,7 @@ const PARTS: u32 = 10;
 
 /// When packets arrive, from the start of reception on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Input {
+pub enum ArrivalSchedule {
     /// A packet waits at all times: the unbounded line rate of crowley2000, section 3.4.
     Saturated,
     /// Packet `n` arrives after `n` of these intervals, in 1/1024 of a cycle.
@@ -36,7 +36,7 @@ pub enum Input {
 /// The times of the packets, one after the other. The times of one packet and the next are the same or increase.
 #[derive(Clone, Debug)]
 pub struct Schedule<'a> {
-    input: Input,
+    input: ArrivalSchedule,
     arrivals: &'a [Arrival],
     random: Random,
     /// The next packet.
@@ -48,8 +48,8 @@ pub struct Schedule<'a> {
 impl<'a> Schedule<'a> {
     /// The times of the packets `arrivals[n % arrivals.len()]`.
     #[must_use]
-    pub fn new(input: Input, arrivals: &'a [Arrival]) -> Self {
-        let seed = if let Input::Poisson { seed, .. } = input { seed } else { 0 };
+    pub fn new(input: ArrivalSchedule, arrivals: &'a [Arrival]) -> Self {
+        let seed = if let ArrivalSchedule::Poisson { seed, .. } = input { seed } else { 0 };
         let mut this = Self { input, arrivals, random: Random::of(seed, &[]), number: 0, at: 0 };
         this.at = this.gap();
         this
@@ -58,23 +58,23 @@ impl<'a> Schedule<'a> {
     /// Cycles from the start of reception to the arrival of the next packet; none if a packet waits at all times.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
-        (self.input != Input::Saturated).then(|| u64::try_from(self.at >> PARTS).unwrap_or(u64::MAX))
+        (self.input != ArrivalSchedule::Saturated).then(|| u64::try_from(self.at >> PARTS).unwrap_or(u64::MAX))
     }
 
     /// The next packet has arrived.
     pub fn advance(&mut self) {
         self.number += 1;
         self.at = match self.input {
-            Input::Saturated => 0,
-            Input::Interval(interval) => u128::from(interval) * u128::from(self.number),
-            Input::Poisson { .. } => self.at + self.gap(),
-            Input::Capture { clock, percent } => self.stamp(clock, percent).max(self.at),
+            ArrivalSchedule::Saturated => 0,
+            ArrivalSchedule::Interval(interval) => u128::from(interval) * u128::from(self.number),
+            ArrivalSchedule::Poisson { .. } => self.at + self.gap(),
+            ArrivalSchedule::Capture { clock, percent } => self.stamp(clock, percent).max(self.at),
         };
     }
 
     /// The time before a packet of a Poisson process; 0 for others.
     fn gap(&mut self) -> u128 {
-        let Input::Poisson { mean, .. } = self.input else { return 0 };
+        let ArrivalSchedule::Poisson { mean, .. } = self.input else { return 0 };
         // 53 bits, as many as a double has; never 0.
         let uniform = ((self.random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         (-uniform.ln() * mean as f64) as u128

@@ -8,11 +8,11 @@
 
 use std::ops::ControlFlow;
 
-use crate::contract::{Register, error_text, slot};
+use crate::contract::{ControllerRegister, error_text, slot};
 use crate::functional::FunctionalHarts;
-use crate::machine::{Image, Limits, Place};
-use crate::processor::{DeviceStore, Event, Processor};
-use crate::run_error::{Cause, RunError};
+use crate::machine::{Limits, LoadedProgram, Place};
+use crate::processor::{DeviceStore, Processor, ProcessorEvent};
+use crate::run_error::{RunError, RunErrorCause};
 
 /// Cycles between two calls of `progress`.
 const WATCH: u64 = 1 << 20;
@@ -30,7 +30,7 @@ pub struct Started {
 const RETURN_ADDRESS: usize = 1;
 const ARGUMENT: usize = 10;
 
-impl Image {
+impl LoadedProgram {
     /// Executes the start of the program. `progress` is told 0 packets and can end it.
     ///
     /// # Errors
@@ -53,25 +53,29 @@ impl Image {
             let until = (harts.cycle() + WATCH).min(limits.setup);
             if let Err(stopped) = harts.run(until, &mut events) {
                 let place = Place::of(harts.cycle(), stopped.hart, stopped.error.pc());
-                return Err(self.error(&harts, place, Cause::Hart(stopped.error)));
+                return Err(self.error(&harts, place, RunErrorCause::Hart(stopped.error)));
             }
             for event in events.drain(..) {
-                let Event::Store(store) = event else { continue };
+                let ProcessorEvent::Store(store) = event else { continue };
                 stores.push(DeviceStore { cycle: 0, ..store });
-                match Register::at(store.offset) {
-                    Some(Register::Ready) => {
+                match ControllerRegister::at(store.offset) {
+                    Some(ControllerRegister::Ready) => {
                         let instructions = harts.instructions(0);
                         set_ring(&mut harts, &stores);
                         harts.stop_at(None);
                         harts.restart(stores);
                         return Ok(Started { harts, instructions });
                     }
-                    Some(Register::Error) => {
+                    Some(ControllerRegister::Error) => {
                         let found = harts.status(store.hart);
                         let (code, value, pc) =
                             found.map_or((0, 0, store.pc), |found| (found.error, found.error_value, found.error_pc));
                         let place = Place::of(harts.cycle(), store.hart, pc);
-                        return Err(self.error(&harts, place, Cause::Software { code, text: error_text(code, value) }));
+                        return Err(self.error(
+                            &harts,
+                            place,
+                            RunErrorCause::Software { code, text: error_text(code, value) },
+                        ));
                     }
                     _ => {}
                 }
@@ -93,15 +97,15 @@ impl Image {
             }
             if harts.cycle() >= limits.setup {
                 let place = Place::of(harts.cycle(), 0, pc);
-                return Err(self.error(&harts, place, Cause::Setup(limits.setup)));
+                return Err(self.error(&harts, place, RunErrorCause::Setup(limits.setup)));
             }
             if harts.is_idle() {
                 let place = Place { cycle: harts.cycle(), hart: None, pc: None };
-                return Err(self.error(&harts, place, Cause::Deadlock));
+                return Err(self.error(&harts, place, RunErrorCause::Deadlock));
             }
             if progress(0).is_break() {
                 let place = Place { cycle: harts.cycle(), hart: None, pc: None };
-                return Err(self.error(&harts, place, Cause::Interrupted));
+                return Err(self.error(&harts, place, RunErrorCause::Interrupted));
             }
         }
     }
@@ -109,8 +113,8 @@ impl Image {
 
 /// Tells the protection where the receive ring is.
 fn set_ring(harts: &mut FunctionalHarts, stores: &[DeviceStore]) {
-    let value = |register| stores.iter().find(|store| Register::at(store.offset) == Some(register));
-    if let (Some(ring), Some(slots)) = (value(Register::Ring), value(Register::Slots)) {
+    let value = |register| stores.iter().find(|store| ControllerRegister::at(store.offset) == Some(register));
+    if let (Some(ring), Some(slots)) = (value(ControllerRegister::Ring), value(ControllerRegister::Slots)) {
         let bytes = slots.value.saturating_mul(slot::BYTES);
         harts.protection().set_ring(ring.value..ring.value.saturating_add(bytes));
     }

@@ -4,16 +4,21 @@
 //! The chip pauses at the end of a cycle in which a store reaches the controller or a transfer completes.
 
 use mb_core::ParameterError;
-use mb_processor::chip::{CallHandler, Cause, Chip, ChipConfig, ChipFault, ChipObserver, HartStatistics, Stop};
+use mb_processor::chip::{
+    CallHandler, Chip, ChipConfig, ChipFault, ChipObserver, ChipStop, HartStatistics, IssueStall,
+};
 use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, Region, Request, Source};
+use mb_processor::system::{
+    AddressKind, Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem,
+};
 use mb_processor::{Service, Syscall, SyscallResult};
 
 use crate::contract::HartStatus;
 use crate::processor::{
-    Bytes, Count, Counts, DeviceStore, Event, HartCounts, HartError, OutsideMemory, Processor, Stopped, Transfer,
+    Bytes, DeviceStore, DmaTransfer, HartCounts, HartError, NamedCount, OutsideMemory, Processor, ProcessorCounts,
+    ProcessorEvent, Stopped,
 };
-use crate::registers::Registers;
+use crate::registers::ControllerRegisters;
 use crate::start::Started;
 use crate::watch::Watch;
 
@@ -23,7 +28,7 @@ const REACHED: u32 = u32::MAX;
 /// Caches and memory. A cycle in which something reaches the controller ends with a completion.
 #[derive(Debug)]
 struct Board {
-    memory: SharedL2<Registers>,
+    memory: SharedL2<ControllerRegisters>,
 }
 
 impl MemorySystem for Board {
@@ -43,7 +48,7 @@ impl MemorySystem for Board {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         self.memory.request(cycle, request)
     }
 
@@ -54,11 +59,11 @@ impl MemorySystem for Board {
     }
 
     #[inline]
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         self.memory.advance(cycle, completed);
         if !self.memory.device().is_idle() {
-            let source = Source::Dma;
-            completed.push(Completion { source, core: 0, context: 0, tag: REACHED, at: cycle, value: 0 });
+            let source = CompletedKind::Dma;
+            completed.push(CompletedRequest { source, core: 0, context: 0, tag: REACHED, at: cycle, value: 0 });
         }
     }
 
@@ -82,7 +87,7 @@ impl MemorySystem for Board {
     }
 
     #[inline]
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         self.memory.region(address, width)
     }
 
@@ -149,7 +154,7 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
         started: Started,
         observer: &'a mut O,
     ) -> Result<Self, ParameterError> {
-        let registers = Registers::new(chip.contexts);
+        let registers = ControllerRegisters::new(chip.contexts);
         let mut cores = Chip::new(chip, 0)?;
         let (harts, found) = (chip.harts(), started.harts.count());
         if harts != found {
@@ -214,19 +219,19 @@ impl<O> Bytes for TimedChip<'_, O> {
 }
 
 impl<O: ChipObserver> Processor for TimedChip<'_, O> {
-    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
-        events.extend(self.start.drain(..).map(Event::Store));
+    fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
+        events.extend(self.start.drain(..).map(ProcessorEvent::Store));
         while events.is_empty() && self.chip.now() <= until {
             let end = until.saturating_add(1);
             let stop = self.chip.run_observed(end, &mut self.board, &mut self.calls, &mut self.watch);
             for store in self.board.memory.device_mut().take_stores() {
                 let pc = self.watch.arrived(store.hart).expect("a store commits before it reaches the controller");
-                events.push(Event::Store(DeviceStore { pc, ..store }));
+                events.push(ProcessorEvent::Store(DeviceStore { pc, ..store }));
             }
             for done in self.chip.transfers().into_iter().filter(|done| done.tag != REACHED) {
                 // The bytes are read from memory when they are needed.
                 self.board.memory.take_read(done.tag);
-                events.push(Event::Transferred { cycle: done.at, tag: done.tag.into() });
+                events.push(ProcessorEvent::Transferred { cycle: done.at, tag: done.tag.into() });
             }
             let stop = stop.map_err(|ChipFault { hart, fault, .. }| {
                 let fault = HartError::Fault(fault);
@@ -236,7 +241,7 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
             if let Some(stopped) = self.broken_rule() {
                 return Err(stopped);
             }
-            if let Stop::Exited { hart, status } = stop {
+            if let ChipStop::Exited { hart, status } = stop {
                 let pc = self.chip.pc(hart);
                 return Err(Stopped { hart: hart as u32, error: HartError::Exit { pc, status } });
             }
@@ -248,11 +253,11 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
         self.chip.now()
     }
 
-    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+    fn transfer(&mut self, tag: u64, transfer: DmaTransfer<'_>) -> Result<(), OutsideMemory> {
         let (now, tag) = (self.chip.now(), tag as u32);
         let started = match transfer {
-            Transfer::Write { address, bytes } => self.board.memory.dma_write(now, tag, address, bytes),
-            Transfer::Read { address, length } => self.board.memory.dma_read(now, tag, address, length as usize),
+            DmaTransfer::Write { address, bytes } => self.board.memory.dma_write(now, tag, address, bytes),
+            DmaTransfer::Read { address, length } => self.board.memory.dma_read(now, tag, address, length as usize),
         };
         if started { Ok(()) } else { Err(OutsideMemory) }
     }
@@ -269,7 +274,7 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
         self.start.is_empty() && self.chip.next_event().is_none() && self.board.next_event().is_none()
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ProcessorCounts {
         let harts: Vec<&HartStatistics> =
             (0..self.chip.config().harts()).map(|hart| self.chip.statistics(hart)).collect();
         let count = |hart: &&HartStatistics| HartCounts {
@@ -277,7 +282,7 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
             used: hart.used,
             squashed: hart.used_squashed,
         };
-        Counts {
+        ProcessorCounts {
             harts: harts.iter().map(count).collect(),
             causes: CAUSES.to_vec(),
             lost: harts.iter().map(|hart| hart.empty.to_vec()).collect(),
@@ -286,8 +291,8 @@ impl<O: ChipObserver> Processor for TimedChip<'_, O> {
     }
 }
 
-/// Names of [`Cause::ALL`].
-const CAUSES: [&str; Cause::ALL.len()] = [
+/// Names of [`IssueStall::ALL`].
+const CAUSES: [&str; IssueStall::ALL.len()] = [
     "waiting",
     "dependences",
     "memory",
@@ -302,7 +307,7 @@ const CAUSES: [&str; Cause::ALL.len()] = [
 ];
 
 impl<O> TimedChip<'_, O> {
-    fn memory_counts(&self, harts: &[&HartStatistics]) -> Vec<Count> {
+    fn memory_counts(&self, harts: &[&HartStatistics]) -> Vec<NamedCount> {
         let statistics = self.board.memory.statistics();
         let sum = |caches: &[L1Statistics], of: fn(&L1Statistics) -> u64| caches.iter().map(of).sum::<u64>();
         let all = |of: fn(&HartStatistics) -> u64| harts.iter().map(|hart| of(hart)).sum::<u64>();
@@ -335,7 +340,7 @@ impl<O> TimedChip<'_, O> {
             ("memory bus: DMA", statistics.memory.dma_writes + statistics.memory.dma_reads),
         ]
         .into_iter()
-        .map(|(name, value)| Count { name: name.to_owned(), value })
+        .map(|(name, value)| NamedCount { name: name.to_owned(), value })
         .collect()
     }
 }

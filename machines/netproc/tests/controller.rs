@@ -3,10 +3,12 @@
 //! packets.
 
 use mb_core::Clock;
-use mb_netproc::contract::{Verdict, record, slot};
-use mb_netproc::controller::{Controller, Effect};
-use mb_netproc::processor::{Bytes, Counts, DeviceStore, Event, OutsideMemory, Processor, Stopped, Transfer};
-use mb_netproc::{Arrival, ControllerConfig, Input};
+use mb_netproc::contract::{PacketDecision, record, slot};
+use mb_netproc::controller::{Controller, StoreEffect};
+use mb_netproc::processor::{
+    Bytes, DeviceStore, DmaTransfer, OutsideMemory, Processor, ProcessorCounts, ProcessorEvent, Stopped,
+};
+use mb_netproc::{Arrival, ArrivalSchedule, ControllerConfig};
 use mb_processor::Memory;
 
 /// Bytes of the bus in a cycle.
@@ -47,13 +49,13 @@ impl Bytes for Wire {
 }
 
 impl Processor for Wire {
-    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+    fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
         while self.cycle <= until {
             let cycle = self.cycle;
             self.cycle += 1;
             self.pending.retain(|&(at, tag)| {
                 if at == cycle {
-                    events.push(Event::Transferred { cycle, tag });
+                    events.push(ProcessorEvent::Transferred { cycle, tag });
                 }
                 at != cycle
             });
@@ -68,13 +70,13 @@ impl Processor for Wire {
         self.cycle
     }
 
-    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+    fn transfer(&mut self, tag: u64, transfer: DmaTransfer<'_>) -> Result<(), OutsideMemory> {
         let length = match transfer {
-            Transfer::Write { address, bytes } => {
+            DmaTransfer::Write { address, bytes } => {
                 self.memory.write(address, bytes).map_err(|_| OutsideMemory)?;
                 bytes.len() as u64
             }
-            Transfer::Read { address, length } => {
+            DmaTransfer::Read { address, length } => {
                 self.memory.get(address, length as usize).ok_or(OutsideMemory)?;
                 length
             }
@@ -93,12 +95,12 @@ impl Processor for Wire {
         self.pending.is_empty()
     }
 
-    fn counts(&self) -> Counts {
-        Counts::default()
+    fn counts(&self) -> ProcessorCounts {
+        ProcessorCounts::default()
     }
 }
 
-fn config(input: Input, outstanding: usize, packets: u64) -> ControllerConfig {
+fn config(input: ArrivalSchedule, outstanding: usize, packets: u64) -> ControllerConfig {
     ControllerConfig {
         input,
         input_queue: 4,
@@ -137,11 +139,11 @@ impl<'a> Software<'a> {
         this.store(0x00, RING).unwrap();
         this.store(0x08, SLOTS).unwrap();
         this.store(0x10, given).unwrap();
-        assert_eq!(this.store(0x20, 1), Ok(Effect::Ready));
+        assert_eq!(this.store(0x20, 1), Ok(StoreEffect::Ready));
         this
     }
 
-    fn store(&mut self, offset: u64, value: u64) -> Result<Effect, String> {
+    fn store(&mut self, offset: u64, value: u64) -> Result<StoreEffect, String> {
         let store = DeviceStore { cycle: self.wire.cycle, hart: 0, pc: 0, offset, width: 8, value };
         self.controller.store(&store, &self.wire.memory).map_err(|misuse| misuse.to_string())
     }
@@ -155,7 +157,7 @@ impl<'a> Software<'a> {
             let until = self.controller.next_event().unwrap_or(u64::MAX).max(self.wire.cycle);
             self.wire.run(until.min(self.wire.cycle + 1000), &mut events).unwrap();
             for event in events.drain(..) {
-                let Event::Transferred { cycle, tag } = event else { unreachable!() };
+                let ProcessorEvent::Transferred { cycle, tag } = event else { unreachable!() };
                 self.controller.transferred(tag, &self.wire.memory);
                 let status = u32::from_le_bytes(self.wire.memory.read(address).unwrap());
                 if status != 0 && self.controller.account.received > number && self.wire.pending.is_empty() {
@@ -167,7 +169,7 @@ impl<'a> Software<'a> {
     }
 
     /// Writes the record of a packet in slot `number` and reports it.
-    fn report(&mut self, number: u64, packet: u64, verdict: u64) -> Result<Effect, String> {
+    fn report(&mut self, number: u64, packet: u64, verdict: u64) -> Result<StoreEffect, String> {
         let address = RECORDS + number % SLOTS * PITCH;
         let mut bytes = [0; record::BYTES as usize];
         bytes[..8].copy_from_slice(&packet.to_le_bytes());
@@ -190,7 +192,7 @@ impl<'a> Software<'a> {
 fn a_packet_is_visible_after_four_transfers() {
     for length in [60_usize, 64, 65, 1514] {
         let arrivals = arrivals(&[length]);
-        let mut software = Software::start(config(Input::Saturated, 1, 1), &arrivals, 1);
+        let mut software = Software::start(config(ArrivalSchedule::Saturated, 1, 1), &arrivals, 1);
         let frame = (length as u64).div_ceil(BUS);
         // Each of 8, `length`, 16 and 4 bytes; a transfer that starts in cycle t completes in t + beats - 1 + LATENCY.
         let transfers = [1, frame, 1, 1];
@@ -211,7 +213,7 @@ fn a_packet_is_visible_after_four_transfers() {
 fn with_overlapping_transfers_the_bus_is_the_limit() {
     let arrivals = arrivals(&[640]);
     let packets = SLOTS;
-    let mut software = Software::start(config(Input::Saturated, 64, packets), &arrivals, packets);
+    let mut software = Software::start(config(ArrivalSchedule::Saturated, 64, packets), &arrivals, packets);
     // Slots lie in lines of two, and each line is read once.
     let slots = (packets / 2) * (slot::BYTES + 8).div_ceil(BUS);
     let each = 640 / BUS + 1 + 1;
@@ -223,7 +225,7 @@ fn with_overlapping_transfers_the_bus_is_the_limit() {
 #[test]
 fn a_frame_longer_than_the_buffer_is_cut_and_marked() {
     let arrivals = arrivals(&[BUFFER_BYTES as usize + 1]);
-    let mut software = Software::start(config(Input::Saturated, 1, 1), &arrivals, 1);
+    let mut software = Software::start(config(ArrivalSchedule::Saturated, 1, 1), &arrivals, 1);
     software.until_filled(0);
     assert_eq!(software.wire.lengths[1], u64::from(BUFFER_BYTES));
     assert_eq!(software.wire.memory.get(RING + slot::STATUS, 4).unwrap(), [3, 0, 0, 0]);
@@ -235,7 +237,7 @@ fn a_frame_longer_than_the_buffer_is_cut_and_marked() {
 fn packets_that_find_the_queue_full_are_refused_and_counted() {
     let arrivals = arrivals(&[60]);
     // 100.5 cycles between packets.
-    let input = Input::Interval(100 * 1024 + 512);
+    let input = ArrivalSchedule::Interval(100 * 1024 + 512);
     let mut software = Software::start(config(input, 1, 12), &arrivals, 2);
     software.until_filled(0);
     assert_eq!(software.controller.next_event(), Some(100));
@@ -265,7 +267,7 @@ fn queue_drops_and_latencies_of_a_capture_are_exact() {
     for (stamp_ns, arrival) in (0..).step_by(10).zip(&mut arrivals) {
         arrival.stamp_ns = stamp_ns;
     }
-    let input = Input::Capture { clock: Clock::from_mhz(1000), percent: 100 };
+    let input = ArrivalSchedule::Capture { clock: Clock::from_mhz(1000), percent: 100 };
     let mut software = Software::start(config(input, 64, 7), &arrivals, 0);
     let mut events = Vec::new();
     for cycle in 0..100 {
@@ -283,7 +285,7 @@ fn queue_drops_and_latencies_of_a_capture_are_exact() {
     assert_eq!(software.controller.account.queue_area(1000), u128::from(2 * taken[0] - 10 + 2 * taken[1] - 50));
     for (packet, at) in [(0, 200), (2, 205), (1, 210), (3, 230)] {
         software.wire.run(at - 1, &mut events).unwrap();
-        assert!(matches!(software.report(packet, packet, 1), Ok(Effect::Complete(_))));
+        assert!(matches!(software.report(packet, packet, 1), Ok(StoreEffect::Complete(_))));
     }
     let account = &software.controller.account;
     assert_eq!(account.latencies, [200, 205 - 20, 210 - 10, 230 - 30]);
@@ -297,15 +299,15 @@ fn reports_are_accounted_for_and_reordering_is_counted() {
     let mut arrivals = arrivals(&[60, 60, 60, 60]);
     arrivals[2].flow = 0;
     arrivals[3].flow = 1;
-    let mut software = Software::start(config(Input::Saturated, 1, 4), &arrivals, 4);
+    let mut software = Software::start(config(ArrivalSchedule::Saturated, 1, 4), &arrivals, 4);
     software.until_filled(3);
-    let Ok(Effect::Complete(outcome)) = software.report(2, 2, 1) else { panic!() };
-    assert_eq!((outcome.packet, outcome.verdict, outcome.class), (2, Verdict::Forward(9), Some(5)));
+    let Ok(StoreEffect::Complete(outcome)) = software.report(2, 2, 1) else { panic!() };
+    assert_eq!((outcome.packet, outcome.verdict, outcome.class), (2, PacketDecision::Forward(9), Some(5)));
     assert_eq!((&outcome.result[..], outcome.frame.len()), (&b"done"[..], 60));
     assert_eq!(outcome.frame, software.controller.arrival(2).frame);
     for (packet, verdict) in [(3, 3), (1, 2), (0, 2)] {
         let found = software.report(packet, packet, verdict).unwrap();
-        assert!(matches!(found, Effect::Complete(_)));
+        assert!(matches!(found, StoreEffect::Complete(_)));
     }
     let account = &software.controller.account;
     // Packet 1 left after 3, and packet 0 after 2.
@@ -317,7 +319,7 @@ fn reports_are_accounted_for_and_reordering_is_counted() {
 #[test]
 fn misuse_of_the_controller_is_named() {
     let arrivals = arrivals(&[60]);
-    let mut software = Software::start(config(Input::Saturated, 1, 2), &arrivals, 2);
+    let mut software = Software::start(config(ArrivalSchedule::Saturated, 1, 2), &arrivals, 2);
     software.until_filled(1);
     let cases = [
         (0x30, 0, "a store of 8 bytes to offset 0x30 of the controller; expected 8 bytes to a register of netproc.h"),
@@ -347,14 +349,14 @@ fn misuse_of_the_controller_is_named() {
         software.report(0, 0, 1).unwrap_err(),
         "packet 0 is reported, whose record is at 0x2000; expected a packet that was received and not reported before"
     );
-    assert_eq!(software.store(0x28, 1), Ok(Effect::Error));
+    assert_eq!(software.store(0x28, 1), Ok(StoreEffect::Error));
 }
 
 #[test]
 fn a_forwarded_frame_is_read_if_the_controller_transmits() {
     let arrivals = arrivals(&[60]);
     let mut software =
-        Software::start(ControllerConfig { transmit: true, ..config(Input::Saturated, 1, 1) }, &arrivals, 1);
+        Software::start(ControllerConfig { transmit: true, ..config(ArrivalSchedule::Saturated, 1, 1) }, &arrivals, 1);
     software.until_filled(0);
     let before = software.wire.lengths.len();
     software.report(0, 0, 1).unwrap();

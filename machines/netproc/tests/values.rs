@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Presets, priorities and percentiles against values written out.
 
-use mb_netproc::NetprocParameters;
+use mb_netproc::PacketMachineParameters;
 use mb_netproc::presets::{PAPER, names, preset};
 use mb_netproc::report::Latency;
 use mb_netproc::scheduling::Priorities;
@@ -11,7 +11,7 @@ use mb_processor::shared_l2::SharedL2Config;
 #[test]
 fn every_preset_has_the_cores_of_the_paper() {
     for name in names() {
-        let parameters: NetprocParameters = preset(&name).unwrap().typed();
+        let parameters: PacketMachineParameters = preset(&name).unwrap().typed();
         let number: usize = name[name.len() - 1..].parse().unwrap();
         let expected: ChipConfig = match &name[..name.len() - 1] {
             "smt" => smt(number),

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::layout::{CompareOp, ComputeOp, PermuteOp, Rule, STORE_WORDS};
 use crate::lexer::{SourceError, Token, TokenKind, tokens};
-use crate::program::{DEFAULT_ITEM_WORDS, ITEM_WORDS, MatchProgram, ProgramFault, Segment, SourceLine};
+use crate::program::{DEFAULT_ITEM_WORDS, ITEM_WORDS, MatchProgram, ProgramFault, ProgramSegment, SourceLine};
 use crate::word::{Address, AluReg, Predicate, Register, Slot, TernaryReg, Word, WordFault};
 use cursor::Cursor;
 
@@ -344,7 +344,7 @@ impl Assembler {
         }
         for (place, (name, first)) in self.segments.iter().enumerate() {
             let end = self.segments.get(place + 1).map_or(self.words.len(), |next| next.1);
-            program.segments.push(Segment { name: name.clone(), first: *first, words: end - first });
+            program.segments.push(ProgramSegment { name: name.clone(), first: *first, words: end - first });
         }
         program.lines =
             self.words.iter().map(|draft| SourceLine { number: draft.span.line, text: draft.text.clone() }).collect();

@@ -22,7 +22,7 @@ pub struct MatchProgram {
     /// Named registers and predicates.
     pub registers: BTreeMap<String, Register>,
     /// Named runs of words, in the order of addresses.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<ProgramSegment>,
     /// Where each word was written; empty when the program did not come from text.
     pub lines: Vec<SourceLine>,
     /// Words the microcode store holds.
@@ -39,7 +39,7 @@ pub const DEFAULT_ITEM_WORDS: usize = 8;
 
 /// A named run of words, from one `.segment` to the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Segment {
+pub struct ProgramSegment {
     /// Its name.
     pub name: String,
     /// Address of its first word.

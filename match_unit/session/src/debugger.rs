@@ -101,7 +101,7 @@ impl Relation {
 
 /// What a breakpoint can require of the state before its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Condition {
+pub struct BreakpointCondition {
     /// The register that is compared; a predicate is 0 or 1.
     pub register: Register,
     /// How.
@@ -126,7 +126,7 @@ enum Goal {
 pub struct Debugger {
     program: MatchProgram,
     session: Session,
-    breakpoints: BTreeMap<u16, Option<Condition>>,
+    breakpoints: BTreeMap<u16, Option<BreakpointCondition>>,
     watches: Vec<Register>,
     last: Option<IssueEvent>,
 }
@@ -158,7 +158,7 @@ impl Debugger {
 
     /// Sets a breakpoint: execution stops before the word at `address`, if `condition` holds there. A breakpoint that
     /// is already there is replaced.
-    pub fn set_breakpoint(&mut self, address: u16, condition: Option<Condition>) {
+    pub fn set_breakpoint(&mut self, address: u16, condition: Option<BreakpointCondition>) {
         self.breakpoints.insert(address, condition);
     }
 
@@ -272,7 +272,7 @@ impl Debugger {
     /// Whether a breakpoint stops execution before the word at `pc`.
     fn breaks_at(&self, pc: u16) -> bool {
         let Some(condition) = self.breakpoints.get(&pc) else { return false };
-        condition.is_none_or(|Condition { register, relation, value: wanted }| {
+        condition.is_none_or(|BreakpointCondition { register, relation, value: wanted }| {
             relation.holds(value(&self.session.processor().unit().state(), register), wanted)
         })
     }

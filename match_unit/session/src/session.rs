@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use mb_asm::MatchProgram;
 use mb_asm::word::Register;
 
-use mb_unit::layout::{Header, Item, ItemWords, Words, flags};
+use mb_unit::layout::{Item, ItemWords, MessageHeader, Words, flags};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchResult};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor, Observer, StallCycles, StepResult};
 use mb_unit::unit::{OutputWord, WRITE_STAGE};
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Queues a header that is available from cycle `arrival` on. Its flags select the list.
-    pub fn arrive(&mut self, header: Header, arrival: u64) {
+    pub fn arrive(&mut self, header: MessageHeader, arrival: u64) {
         let list = if header.flags & flags::SEARCH == 0 { List::Posted } else { List::Unexpected };
         self.arrive_words(list, header.words(), arrival);
     }
@@ -191,7 +191,7 @@ impl Session {
             }
             (AfterMatch::Append, None) => {
                 let id = APPENDED + self.answers.len() as u64;
-                let (other, item) = Header::from_words(&header.words).item_of(list);
+                let (other, item) = MessageHeader::from_words(&header.words).item_of(list);
                 self.processor.lists_mut().append(other, item, id, result.at);
             }
             _ => {}

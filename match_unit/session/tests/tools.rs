@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use mb_asm::word::{Register, Slot, Word};
 use mb_core::Clock;
-use mb_session::debugger::{Condition, Debugger, Relation, StopReason, UnknownAddress};
+use mb_session::debugger::{BreakpointCondition, Debugger, Relation, StopReason, UnknownAddress};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
 use mb_session::session::{APPENDED, AfterMatch, Session, SessionStep};
 use mb_session::trace::{Tracer, value};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, StallCause};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::programs::BuiltinProgram;
@@ -31,8 +31,8 @@ fn item(bits: u64) -> Item {
     }
 }
 
-fn header(bits: u64) -> Header {
-    Header { op: op::PUT, bits, length: 64, ..Header::default() }
+fn header(bits: u64) -> MessageHeader {
+    MessageHeader { op: op::PUT, bits, length: 64, ..MessageHeader::default() }
 }
 
 /// Items 1 to 5 in both lists, and headers for the third, for none, and for the second unexpected one.
@@ -44,7 +44,7 @@ fn session(program: BuiltinProgram, memory: ListManagerParameters, after_match: 
     }
     session.arrive(header(3), 100);
     session.arrive(header(9), 100);
-    let search = Header { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(2) };
+    let search = MessageHeader { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(2) };
     session.arrive(search, 1000);
     session
 }
@@ -143,7 +143,7 @@ fn conditions_watches_and_writes_stop_and_change_a_run() {
     let start = || Debugger::new(program.clone(), session(BuiltinProgram::Mpi, MEMORY, AfterMatch::Keep));
     let mut debugger = start();
     let posted = debugger.address_of("posted").unwrap();
-    let third = Condition { register: ours, relation: Relation::GreaterEqual, value: 3 };
+    let third = BreakpointCondition { register: ours, relation: Relation::GreaterEqual, value: 3 };
     debugger.set_breakpoint(posted, Some(third));
     assert_eq!(debugger.run_to_end(), Ok(StopReason::Breakpoint(posted)));
     assert_eq!(value(&debugger.session().processor().unit().state(), ours), 3, "items 1 and 2 do not stop it");
@@ -168,7 +168,7 @@ fn conditions_watches_and_writes_stop_and_change_a_run() {
 #[test]
 fn a_header_without_a_match_is_appended_as_in_an_mpi_receiver() {
     let mut session = Session::new(&BuiltinProgram::Mpi.assemble(), MEMORY, AfterMatch::Append);
-    let search = |bits| Header { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(bits) };
+    let search = |bits| MessageHeader { flags: flags::SEARCH | flags::ANY_SOURCE, length: u64::MAX, ..header(bits) };
     // A message before its receive, a receive before its message, and each of them once.
     for arrived in [header(1), search(1), search(2), header(2), header(1)] {
         session.arrive(arrived, 0);

@@ -5,7 +5,7 @@
 //! `spec/matching.md`, clause G-1;
 //! [`portals4`] follows the Portals 4 specification (see its own text). Cost: one pass over the list.
 
-use crate::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use crate::layout::{ANY_NID, ANY_PID, Item, MessageHeader, flags, op, options};
 
 /// The expected answer for the matching item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,13 +36,13 @@ const fn handle(item: &Item) -> u64 {
     (item.event_queue as u64) << 32 | item.handle as u64
 }
 
-const fn process_accepted(item: &Item, header: &Header) -> bool {
+const fn process_accepted(item: &Item, header: &MessageHeader) -> bool {
     (item.nid == ANY_NID || item.nid == header.nid) && (item.pid == ANY_PID || item.pid == header.pid)
 }
 
 /// The first item that accepts the header by hemmert2007 figure 1: handle, offset, length to receive.
 #[must_use]
-pub fn portals_hemmert2007(list: &[Item], header: &Header) -> Option<GoldenMatch> {
+pub fn portals_hemmert2007(list: &[Item], header: &MessageHeader) -> Option<GoldenMatch> {
     list.iter().enumerate().find_map(|(position, item)| {
         let (offset, length) = portals_hemmert2007_item(item, header)?;
         Some(GoldenMatch::new(position, &[handle(item), offset, length]))
@@ -50,7 +50,7 @@ pub fn portals_hemmert2007(list: &[Item], header: &Header) -> Option<GoldenMatch
 }
 
 /// One iteration of the loop of hemmert2007 figure 1, test by test: offset and length, or no match.
-fn portals_hemmert2007_item(item: &Item, header: &Header) -> Option<(u64, u64)> {
+fn portals_hemmert2007_item(item: &Item, header: &MessageHeader) -> Option<(u64, u64)> {
     if (item.bits ^ header.bits) & item.care != 0 {
         return None;
     }
@@ -80,7 +80,7 @@ fn portals_hemmert2007_item(item: &Item, header: &Header) -> Option<(u64, u64)> 
 
 /// The first item whose pattern accepts the header's envelope: handle.
 #[must_use]
-pub fn mpi(list: &[Item], header: &Header) -> Option<GoldenMatch> {
+pub fn mpi(list: &[Item], header: &MessageHeader) -> Option<GoldenMatch> {
     let accepts = |item: &Item| {
         (item.bits ^ header.bits) & item.care == 0 && (has(item, options::ANY_SOURCE) || item.nid == header.nid)
     };
@@ -90,7 +90,7 @@ pub fn mpi(list: &[Item], header: &Header) -> Option<GoldenMatch> {
 
 /// The first unexpected message that the pattern in the header accepts: handle.
 #[must_use]
-pub fn unexpected(list: &[Item], header: &Header) -> Option<GoldenMatch> {
+pub fn unexpected(list: &[Item], header: &MessageHeader) -> Option<GoldenMatch> {
     let care = header.length;
     let accepts = |item: &Item| {
         (item.bits ^ header.bits) & care == 0 && (header.flags & flags::ANY_SOURCE != 0 || item.nid == header.nid)
@@ -115,7 +115,7 @@ pub mod portals4_flags {
 /// [`options::REMOTE_OFFSET`] is set; nothing is received beyond the length. The entry unlinks after one use
 /// ([`options::USE_ONCE`]), or when its local offset leaves less than its min free size ([`options::MIN_FREE`]).
 #[must_use]
-pub fn portals4(list: &[Item], header: &Header) -> Option<GoldenMatch> {
+pub fn portals4(list: &[Item], header: &MessageHeader) -> Option<GoldenMatch> {
     list.iter().enumerate().find_map(|(position, item)| {
         if (item.bits ^ header.bits) & item.care != 0 || !process_accepted(item, header) {
             return None;

@@ -205,7 +205,7 @@ const EMPTY: Item = Item {
 
 /// A header by its fields. Sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Header {
+pub struct MessageHeader {
     /// [`op`].
     pub op: u8,
     /// [`flags`].
@@ -224,7 +224,7 @@ pub struct Header {
     pub data: u64,
 }
 
-impl Header {
+impl MessageHeader {
     /// The eight words.
     #[must_use]
     pub const fn words(&self) -> Words {

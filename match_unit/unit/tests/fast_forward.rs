@@ -4,7 +4,7 @@
 
 use mb_asm::MatchProgram;
 use mb_core::random::Random;
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
@@ -49,14 +49,14 @@ fn compare(program: &MatchProgram, seed: u64) -> u64 {
     for _ in 0..10 {
         let search = random.below(3) == 0;
         let list = if search { List::Unexpected } else { List::Posted };
-        let header = Header {
+        let header = MessageHeader {
             op: random.pick(&[op::PUT, op::PUT, op::GET, 0]),
             flags: if search { flags::SEARCH | random.pick(&[0, flags::ANY_SOURCE]) } else { 0 },
             nid: random.pick(&[1, 2, 3]),
             bits: random.below(variety + 1),
             length: if search { random.pick(&[u64::MAX, !1]) } else { random.below(200) },
             remote_offset: random.below(200),
-            ..Header::default()
+            ..MessageHeader::default()
         };
         let arrival = slow.now() + random.pick(&[0, 0, 300]);
         let one = slow.search(list, header.words(), arrival, &mut ()).unwrap();

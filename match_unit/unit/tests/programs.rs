@@ -6,7 +6,7 @@
 use mb_asm::MatchProgram;
 use mb_core::random;
 use mb_unit::golden::{self, GoldenMatch};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, flags, handle_word, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, flags, handle_word, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
@@ -15,7 +15,7 @@ use mb_unit::template::template;
 const MEMORY: ListManagerParameters = ListManagerParameters::HEMMERT2007;
 
 /// A golden function of the posted list.
-type Golden = fn(&[Item], &Header) -> Option<GoldenMatch>;
+type Golden = fn(&[Item], &MessageHeader) -> Option<GoldenMatch>;
 
 fn golden_of(program: BuiltinProgram) -> Golden {
     match program {
@@ -45,7 +45,7 @@ impl Rig {
 
     /// Searches the posted list and compares the answer with the golden one, which is returned.
     #[track_caller]
-    fn check(&mut self, header: &Header) -> Option<GoldenMatch> {
+    fn check(&mut self, header: &MessageHeader) -> Option<GoldenMatch> {
         let expected = (self.golden)(&self.list, header);
         let now = self.machine.now();
         let answer = self.machine.search(List::Posted, header.words(), now, &mut ()).unwrap();
@@ -74,7 +74,7 @@ const ITEM: Item = Item {
     start: 0xfeed_0000,
 };
 
-const HEADER: Header = Header {
+const HEADER: MessageHeader = MessageHeader {
     op: op::PUT,
     flags: 0,
     pid: 9,
@@ -87,7 +87,7 @@ const HEADER: Header = Header {
 
 /// The answer of one program for one item and one header: checked, then without the handle.
 #[track_caller]
-fn answer(program: BuiltinProgram, item: Item, header: Header) -> Option<Vec<u64>> {
+fn answer(program: BuiltinProgram, item: Item, header: MessageHeader) -> Option<Vec<u64>> {
     let found = Rig::new(program, &[item]).check(&header)?;
     assert_eq!(found.words[0], 5 << 32 | 1, "the handle of slot 0 and the event queue");
     Some(found.words[1..found.count].to_vec())
@@ -95,14 +95,14 @@ fn answer(program: BuiltinProgram, item: Item, header: Header) -> Option<Vec<u64
 
 /// The answer of both programs that have the function of hemmert2007 figure 1.
 #[track_caller]
-fn portals_hemmert2007(item: Item, header: Header) -> Option<Vec<u64>> {
+fn portals_hemmert2007(item: Item, header: MessageHeader) -> Option<Vec<u64>> {
     let both =
         [BuiltinProgram::PortalsHemmert2007, BuiltinProgram::PortalsLean].map(|program| answer(program, item, header));
     assert_eq!(both[0], both[1]);
     both.into_iter().next().flatten()
 }
 
-fn portals4(item: Item, header: Header) -> Option<Vec<u64>> {
+fn portals4(item: Item, header: MessageHeader) -> Option<Vec<u64>> {
     answer(BuiltinProgram::Portals4, item, header)
 }
 
@@ -118,7 +118,7 @@ fn without(item: Item, cleared: u16) -> Item {
 fn every_match_bit_and_every_mask_bit_counts() {
     for program in BuiltinProgram::ALL {
         for bit in 0..64 {
-            let other = Header { bits: HEADER.bits ^ 1 << bit, ..HEADER };
+            let other = MessageHeader { bits: HEADER.bits ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none(), "{program:?} bit {bit}");
             let masked = Item { care: !(1 << bit), ..ITEM };
             assert!(answer(program, masked, other).is_some(), "{program:?} bit {bit} ignored");
@@ -130,21 +130,21 @@ fn every_match_bit_and_every_mask_bit_counts() {
 fn a_process_is_compared_in_all_bits_unless_any_will_do() {
     for program in [BuiltinProgram::PortalsHemmert2007, BuiltinProgram::PortalsLean, BuiltinProgram::Portals4] {
         for bit in 0..32 {
-            let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
+            let other = MessageHeader { nid: HEADER.nid ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none());
             assert!(answer(program, Item { nid: ANY_NID, ..ITEM }, other).is_some());
         }
         for bit in 0..16 {
-            let other = Header { pid: HEADER.pid ^ 1 << bit, ..HEADER };
+            let other = MessageHeader { pid: HEADER.pid ^ 1 << bit, ..HEADER };
             assert!(answer(program, ITEM, other).is_none());
             assert!(answer(program, Item { pid: ANY_PID, ..ITEM }, other).is_some());
         }
-        let stranger = Header { nid: 1, pid: 1, ..HEADER };
+        let stranger = MessageHeader { nid: 1, pid: 1, ..HEADER };
         assert!(answer(program, Item { nid: ANY_NID, ..ITEM }, stranger).is_none());
         assert!(answer(program, Item { nid: ANY_NID, pid: ANY_PID, ..ITEM }, stranger).is_some());
     }
     for bit in 0..32 {
-        let other = Header { nid: HEADER.nid ^ 1 << bit, ..HEADER };
+        let other = MessageHeader { nid: HEADER.nid ^ 1 << bit, ..HEADER };
         assert!(answer(BuiltinProgram::Mpi, ITEM, other).is_none());
         assert!(answer(BuiltinProgram::Mpi, with(ITEM, options::ANY_SOURCE), other).is_some());
     }
@@ -175,7 +175,7 @@ fn hemmert2007_an_operation_must_be_enabled_and_unknown_ones_always_are() {
                 (255, true),
             ] {
                 assert_eq!(
-                    portals_hemmert2007(item, Header { op: operation, ..HEADER }).is_some(),
+                    portals_hemmert2007(item, MessageHeader { op: operation, ..HEADER }).is_some(),
                     enabled,
                     "{operation}"
                 );
@@ -194,12 +194,12 @@ fn hemmert2007_a_kept_offset_is_not_clamped_and_wraps_beyond_the_length() {
 
 #[test]
 fn hemmert2007_a_long_message_is_cut_or_refused() {
-    let long = Header { length: 4001, ..HEADER };
-    assert_eq!(portals_hemmert2007(ITEM, Header { length: 4000, ..HEADER }), Some(vec![96, 4000]));
+    let long = MessageHeader { length: 4001, ..HEADER };
+    assert_eq!(portals_hemmert2007(ITEM, MessageHeader { length: 4000, ..HEADER }), Some(vec![96, 4000]));
     assert_eq!(portals_hemmert2007(ITEM, long), None);
     assert_eq!(portals_hemmert2007(with(ITEM, options::TRUNCATE), long), Some(vec![96, 4000]));
     assert_eq!(
-        portals_hemmert2007(with(ITEM, options::TRUNCATE), Header { length: u64::MAX, ..HEADER }),
+        portals_hemmert2007(with(ITEM, options::TRUNCATE), MessageHeader { length: u64::MAX, ..HEADER }),
         Some(vec![96, 4000])
     );
 }
@@ -208,11 +208,14 @@ fn hemmert2007_a_long_message_is_cut_or_refused() {
 fn hemmert2007_a_remote_offset_is_clamped_to_the_length() {
     let item = with(ITEM, options::REMOTE_OFFSET);
     assert_eq!(portals_hemmert2007(item, HEADER), Some(vec![200, 100]));
-    assert_eq!(portals_hemmert2007(item, Header { remote_offset: 4096, ..HEADER }), None);
-    assert_eq!(portals_hemmert2007(item, Header { remote_offset: 4096, length: 0, ..HEADER }), Some(vec![4096, 0]));
+    assert_eq!(portals_hemmert2007(item, MessageHeader { remote_offset: 4096, ..HEADER }), None);
+    assert_eq!(
+        portals_hemmert2007(item, MessageHeader { remote_offset: 4096, length: 0, ..HEADER }),
+        Some(vec![4096, 0])
+    );
     let cut = with(item, options::TRUNCATE);
-    assert_eq!(portals_hemmert2007(cut, Header { remote_offset: u64::MAX, ..HEADER }), Some(vec![4096, 0]));
-    assert_eq!(portals_hemmert2007(cut, Header { remote_offset: 4095, ..HEADER }), Some(vec![4095, 1]));
+    assert_eq!(portals_hemmert2007(cut, MessageHeader { remote_offset: u64::MAX, ..HEADER }), Some(vec![4096, 0]));
+    assert_eq!(portals_hemmert2007(cut, MessageHeader { remote_offset: 4095, ..HEADER }), Some(vec![4095, 1]));
 }
 
 #[test]
@@ -228,22 +231,28 @@ fn hemmert2007_max_size_closes_a_descriptor_that_does_not_truncate() {
 #[test]
 fn p4_room_decides_before_the_operation_does() {
     assert_eq!(portals4(ITEM, HEADER), Some(vec![96, 100, 0]));
-    assert_eq!(portals4(ITEM, Header { length: 4001, ..HEADER }), None);
-    assert_eq!(portals4(with(ITEM, options::TRUNCATE), Header { length: 4001, ..HEADER }), Some(vec![96, 4000, 0]));
-    assert_eq!(portals4(ITEM, Header { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
-    assert_eq!(portals4(with(ITEM, options::USE_ONCE), Header { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
-    assert_eq!(portals4(ITEM, Header { op: op::GET, length: 4001, ..HEADER }), None);
-    assert_eq!(portals4(ITEM, Header { op: 3, ..HEADER }), Some(vec![96, 100, 0]));
+    assert_eq!(portals4(ITEM, MessageHeader { length: 4001, ..HEADER }), None);
+    assert_eq!(
+        portals4(with(ITEM, options::TRUNCATE), MessageHeader { length: 4001, ..HEADER }),
+        Some(vec![96, 4000, 0])
+    );
+    assert_eq!(portals4(ITEM, MessageHeader { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
+    assert_eq!(portals4(with(ITEM, options::USE_ONCE), MessageHeader { op: op::GET, ..HEADER }), Some(vec![96, 0, 2]));
+    assert_eq!(portals4(ITEM, MessageHeader { op: op::GET, length: 4001, ..HEADER }), None);
+    assert_eq!(portals4(ITEM, MessageHeader { op: 3, ..HEADER }), Some(vec![96, 100, 0]));
 }
 
 #[test]
 fn p4_nothing_is_received_beyond_the_length() {
     let item = with(ITEM, options::TRUNCATE | options::REMOTE_OFFSET);
     assert_eq!(portals4(item, HEADER), Some(vec![200, 100, 0]));
-    assert_eq!(portals4(item, Header { remote_offset: 4097, ..HEADER }), Some(vec![4097, 0, 0]));
+    assert_eq!(portals4(item, MessageHeader { remote_offset: 4097, ..HEADER }), Some(vec![4097, 0, 0]));
     assert_eq!(portals4(with(Item { local_offset: 4097, ..ITEM }, options::TRUNCATE), HEADER), Some(vec![4097, 0, 0]));
     assert_eq!(portals4(Item { local_offset: 4097, ..ITEM }, HEADER), None);
-    assert_eq!(portals4(Item { local_offset: 4097, ..ITEM }, Header { length: 0, ..HEADER }), Some(vec![4097, 0, 0]));
+    assert_eq!(
+        portals4(Item { local_offset: 4097, ..ITEM }, MessageHeader { length: 0, ..HEADER }),
+        Some(vec![4097, 0, 0])
+    );
 }
 
 #[test]
@@ -253,7 +262,7 @@ fn p4_an_entry_is_used_up_by_one_use_or_by_its_own_offset() {
     assert_eq!(portals4(Item { local_offset: 2996, ..item }, HEADER), Some(vec![2996, 100, 0]));
     assert_eq!(portals4(Item { local_offset: 2997, ..item }, HEADER), Some(vec![2997, 100, 1]));
     let remote = with(item, options::REMOTE_OFFSET);
-    assert_eq!(portals4(remote, Header { remote_offset: 2997, ..HEADER }), Some(vec![2997, 100, 0]));
+    assert_eq!(portals4(remote, MessageHeader { remote_offset: 2997, ..HEADER }), Some(vec![2997, 100, 0]));
 }
 
 #[test]
@@ -261,7 +270,7 @@ fn an_empty_list_is_searched_and_nothing_is_found() {
     for program in BuiltinProgram::ALL {
         let mut rig = Rig::new(program, &[]);
         for operation in 0..4 {
-            assert_eq!(rig.check(&Header { op: operation, ..HEADER }), None);
+            assert_eq!(rig.check(&MessageHeader { op: operation, ..HEADER }), None);
         }
     }
 }
@@ -313,8 +322,8 @@ impl RandomItems {
         item
     }
 
-    fn header(&mut self) -> Header {
-        Header {
+    fn header(&mut self) -> MessageHeader {
+        MessageHeader {
             op: self.of(&[0, op::PUT, op::PUT, op::GET, 3, 0x80]),
             flags: 0,
             pid: self.of(&[0, 1, 1 << 15, ANY_PID]),

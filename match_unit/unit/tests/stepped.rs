@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_asm::MatchProgram;
 use mb_core::random::Random;
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, ItemWords, WORDS, Words, flags, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, ItemWords, MessageHeader, WORDS, Words, flags, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::programs::BuiltinProgram;
@@ -282,13 +282,13 @@ fn computed_times_are_those_of_a_model_that_moves_every_word_in_every_cycle() {
             .map(|_| {
                 arrival += random.pick(&[0, 0, 1, 40, 200]);
                 let search = random.below(3) == 0;
-                let header = Header {
+                let header = MessageHeader {
                     op: op::PUT,
                     flags: if search { flags::SEARCH | random.pick(&[0, flags::ANY_SOURCE]) } else { 0 },
                     nid: random.pick(&[1, 2]),
                     bits: random.below(9),
                     length: if search { u64::MAX } else { random.pick(&[10, 1000]) },
-                    ..Header::default()
+                    ..MessageHeader::default()
                 };
                 Request { list: if search { List::Unexpected } else { List::Posted }, header: header.words(), arrival }
             })

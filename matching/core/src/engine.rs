@@ -319,7 +319,7 @@ impl OwnKind {
 
 /// Where a user-defined engine comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Origin {
+pub struct EngineOrigin {
     /// What it is made of.
     pub kind: OwnKind,
     /// The path as the user gave it, or the name of a class that is in no file.
@@ -330,7 +330,7 @@ pub struct Origin {
     pub interface: Option<u32>,
 }
 
-impl Origin {
+impl EngineOrigin {
     /// What tables show as the value of its parameter: it differs between different contents.
     #[must_use]
     pub fn value(&self) -> String {
@@ -354,7 +354,7 @@ pub trait BuildOwn: Send + Sync + std::fmt::Debug {
     fn build(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
 
     /// Where it comes from.
-    fn origin(&self) -> &Origin;
+    fn origin(&self) -> &EngineOrigin;
 
     /// Where its engines run, if the catalog's entry does not know.
     ///

@@ -23,8 +23,8 @@ pub mod time;
 
 pub use capacity::{CapacityEvents, Delays, Holds};
 pub use engine::{
-    Accepted, BareRun, BuildOwn, Completion, Engine, EngineCard, EngineEntry, EngineFault, Measurable, Origin, OwnKind,
-    Placement, QueueLengths, ReplayEngine, Shortcuts, Timing,
+    Accepted, BareRun, BuildOwn, Completion, Engine, EngineCard, EngineEntry, EngineFault, EngineOrigin, Measurable,
+    OwnKind, Placement, QueueLengths, ReplayEngine, Shortcuts, Timing,
 };
 pub use matching::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
 pub use parameters::{Parameter, ParameterError, ParameterSet, ParameterSpec, Parameters, Source, Sourced};

@@ -22,4 +22,4 @@ pub use busy::BusyTime;
 pub use linked::LinkedMemory;
 pub use lists::{MatchLists, PostedReceives, UnexpectedMessages};
 pub use overlapping::{Answered, Overlapping, OverlappingMachine};
-pub use server::{InTurn, InputQueue, Served, Server, Service};
+pub use server::{InTurn, InputQueue, OperationServer, Served, Server};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines that compute every answer when they accept the operation.
 //!
-//! Nothing that is offered later changes such an answer. A [`Service`] computes outcome and time of an operation;
-//! a [`Server`] around it keeps the answers until their times, or returns them ahead of them
-//! ([`Shortcuts::answer`], [`Shortcuts::settle`]). [`InTurn`] and [`InputQueue`] are what most services have inside.
+//! Nothing that is offered later changes such an answer. An [`OperationServer`] computes outcome and time of an
+//! operation; a [`Server`] around it keeps the answers until their times, or returns them ahead of them
+//! ([`Shortcuts::answer`], [`Shortcuts::settle`]). [`InTurn`] and [`InputQueue`] are what most of them contain.
 //! Cost: constant per operation.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub struct Served {
 }
 
 /// Computes outcomes and times of the operations of a receiver.
-pub trait Service: Send {
+pub trait OperationServer: Send {
     /// When to offer `op` again, if it cannot be taken at `now`.
     #[inline]
     fn refuses_until(&mut self, now: Picos, op: &Op) -> Option<Picos> {
@@ -95,7 +95,7 @@ impl<S> Server<S> {
     }
 }
 
-impl<S: Service> Engine for Server<S> {
+impl<S: OperationServer> Engine for Server<S> {
     #[inline]
     fn offer(&mut self, now: Picos, op: Op) -> Accepted {
         #[cfg(debug_assertions)]
@@ -134,7 +134,7 @@ impl<S: Service> Engine for Server<S> {
     }
 }
 
-impl<S: Service> Shortcuts for Server<S> {
+impl<S: OperationServer> Shortcuts for Server<S> {
     #[inline]
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
         #[cfg(debug_assertions)]
@@ -155,7 +155,7 @@ impl<S: Service> Shortcuts for Server<S> {
     }
 }
 
-impl<S: Service> Measurable for Server<S> {
+impl<S: OperationServer> Measurable for Server<S> {
     fn bare_run(&self, ops: &[Op]) -> Option<Box<dyn BareRun>> {
         self.service.bare_run(ops)
     }
@@ -228,7 +228,7 @@ mod tests {
         queue: InputQueue,
     }
 
-    impl Service for Ten {
+    impl OperationServer for Ten {
         fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
             self.queue.full_until(now)
         }

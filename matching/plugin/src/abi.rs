@@ -103,7 +103,7 @@ pub type Destroy = unsafe extern "C" fn(*mut Handle);
 /// Returns where an engine runs: 0 on the NIC, 1 on the host.
 pub type PlacementOf = unsafe extern "C" fn(*mut Handle) -> i32;
 /// Offers an operation.
-pub type Offer = unsafe extern "C" fn(*mut Handle, u64, *const Operation, *mut u64) -> i32;
+pub type OfferFunction = unsafe extern "C" fn(*mut Handle, u64, *const Operation, *mut u64) -> i32;
 /// Tells the time of the next event.
 pub type NextEvent = unsafe extern "C" fn(*mut Handle, *mut u64) -> i32;
 /// Runs to a time and writes completions to a buffer.
@@ -133,8 +133,8 @@ pub struct Table {
     pub destroy: Option<Destroy>,
     /// See [`PlacementOf`].
     pub placement: Option<PlacementOf>,
-    /// See [`Offer`].
-    pub offer: Option<Offer>,
+    /// See [`OfferFunction`].
+    pub offer: Option<OfferFunction>,
     /// See [`NextEvent`].
     pub next_event: Option<NextEvent>,
     /// See [`RunUntil`].

@@ -182,7 +182,7 @@ unsafe extern "C" fn placement(handle: *mut Handle) -> i32 {
     i32::from(exporting.placement == Placement::Host)
 }
 
-/// See [`crate::abi::Offer`].
+/// See [`crate::abi::OfferFunction`].
 ///
 /// # Safety
 /// As [`on`], and the pointers must be valid.

@@ -7,7 +7,7 @@
 //! ```
 //! # use mb_core::engine::{EngineCard, EngineEntry, Placement, Preset, Timing, keeps_order};
 //! # use mb_core::{Op, Parameters, Picos, QueueLengths};
-//! # use mb_kit::{InTurn, MatchLists, Served, Server, Service};
+//! # use mb_kit::{InTurn, MatchLists, OperationServer, Served, Server};
 //! #[derive(Clone, Debug, Parameters)]
 //! struct WalkParameters {
 //!     /// Time of each entry visited.
@@ -16,7 +16,7 @@
 //! }
 //! # #[derive(Debug)]
 //! # struct Walk { entry: Picos, lists: MatchLists, turn: InTurn }
-//! # impl Service for Walk {
+//! # impl OperationServer for Walk {
 //! #     fn serve(&mut self, now: Picos, op: Op) -> Served {
 //! #         let (outcome, visits) = self.lists.apply(op);
 //! #         self.turn.serve(now, self.entry * u64::from(visits), outcome, visits)

@@ -111,7 +111,7 @@ impl fmt::Display for Failure {
 
 /// What the checks said of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Verdict {
+pub struct EngineVerdict {
     /// The checks that it passed before the first failure.
     pub passed: Vec<Passed>,
     /// The first failure; the checks after it did not run.
@@ -127,7 +127,7 @@ pub fn run(
     bound: Option<MakeEngine<'_>>,
     amount: Amount,
     tell: &mut dyn FnMut(&str),
-) -> Verdict {
+) -> EngineVerdict {
     let mut passed = Vec::with_capacity(checks.len());
     for &check in checks.iter().filter(|check| **check != Check::Bound || bound.is_some()) {
         match run_one(check, make, bound, amount, tell) {
@@ -135,10 +135,10 @@ pub fn run(
                 tell(&format!("passed: {} {runs}", check.name()));
                 passed.push(Passed { check, runs });
             }
-            Err(failure) => return Verdict { passed, failure: Some(failure) },
+            Err(failure) => return EngineVerdict { passed, failure: Some(failure) },
         }
     }
-    Verdict { passed, failure: None }
+    EngineVerdict { passed, failure: None }
 }
 
 /// Runs one check; returns the number of its cases or streams.

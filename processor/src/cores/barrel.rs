@@ -15,7 +15,7 @@
 //! Instructions read and write memory in their slot, in order of time, and within a cycle in order
 //! of cores. An instruction fetch that misses loses its slot.
 //!
-//! A new thread takes a free context ([`Placement`]), or becomes inactive if there is none.
+//! A new thread takes a free context ([`SpawnPolicy`]), or becomes inactive if there is none.
 //! Inactive threads are swapped in, in order: when a core has no active thread (each waits for a
 //! lock or for the host, or there is none), into the contexts without an active thread; and at the
 //! end of a quantum ([`Exchange`]). A thread that receives its lock while it is not in a core is
@@ -31,7 +31,7 @@ mod observer;
 mod statistics;
 mod syscalls;
 
-pub use config::{BarrelConfig, CallCosts, Exchange, Placement};
+pub use config::{BarrelConfig, CallCosts, Exchange, SpawnPolicy};
 pub use kanata::BarrelKanata;
 pub use observer::BarrelObserver;
 pub use statistics::{BarrelStatistics, Wait};
@@ -51,7 +51,7 @@ use crate::{Fault, Hart, Memory, SyscallHandler};
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum BarrelStop {
     /// It reached the cycle limit of the call.
     Until,
     /// The observer requested a pause, and the cycle of the request has ended.
@@ -195,7 +195,7 @@ impl<H: Hart + Clone> Barrel<H> {
     ///
     /// # Errors
     /// A thread cannot execute its next instruction. The cores must not be run again.
-    pub fn run_until<S: SyscallHandler>(&mut self, until: Cycles, host: &mut S) -> Result<Stop, Trap> {
+    pub fn run_until<S: SyscallHandler>(&mut self, until: Cycles, host: &mut S) -> Result<BarrelStop, Trap> {
         self.run_observed(until, &mut Unobserved(host))
     }
 
@@ -203,23 +203,23 @@ impl<H: Hart + Clone> Barrel<H> {
     ///
     /// # Errors
     /// As [`run_until`](Self::run_until).
-    pub fn run_observed<S: BarrelObserver>(&mut self, until: Cycles, host: &mut S) -> Result<Stop, Trap> {
+    pub fn run_observed<S: BarrelObserver>(&mut self, until: Cycles, host: &mut S) -> Result<BarrelStop, Trap> {
         loop {
             if let Some(status) = self.exited {
-                return Ok(Stop::Exited(status));
+                return Ok(BarrelStop::Exited(status));
             }
             let next = self.next_core();
             if host.pause_requested() && next.is_none_or(|next| next.cycle > self.now) {
                 self.now += 1;
-                return Ok(Stop::Paused);
+                return Ok(BarrelStop::Paused);
             }
             let Some(Next { core, cycle, before }) = next else {
                 self.now = if until == Cycles::MAX { self.now } else { self.now.max(until.0) };
-                return Ok(Stop::Waiting);
+                return Ok(BarrelStop::Waiting);
             };
             if cycle >= until.0 {
                 self.now = self.now.max(until.0);
-                return Ok(Stop::Until);
+                return Ok(BarrelStop::Until);
             }
             self.now = cycle;
             // No other core has an event before `before`, unless this core causes one.

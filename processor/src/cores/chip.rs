@@ -93,13 +93,13 @@ use self::code::Code;
 use self::core::{Core, Environment, Fixed, Setting};
 use super::functional::{HostAnswer, HostCall};
 use crate::isa::FloatStatus;
-use crate::memory::system::{Completion, MemorySystem, Source};
+use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
 use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
 
 pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 pub use kanata::{ChipKanata, hart_and_pc};
 pub use presets::{blocking, cmp, cmp2, in_order, smt};
-pub use statistics::{Cause, HartStatistics};
+pub use statistics::{HartStatistics, IssueStall};
 pub use translation::TranslationConfig;
 
 const ONE: u64 = 1;
@@ -109,7 +109,7 @@ const SHORT_WAIT: u64 = 64;
 
 /// Why a chip stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum ChipStop {
     /// It reached the cycle limit of the call.
     Until,
     /// A hart has ended its program with this status. The others continue with the next call.
@@ -248,8 +248,8 @@ pub struct Chip {
     now: u64,
     /// Steps every core in every cycle.
     every_cycle: bool,
-    completions: Vec<Completion>,
-    transfers: Vec<Completion>,
+    completions: Vec<CompletedRequest>,
+    transfers: Vec<CompletedRequest>,
     /// Harts whose software interrupt becomes pending at the end of the cycle.
     interrupts: Vec<usize>,
 }
@@ -387,7 +387,7 @@ impl Chip {
     }
 
     /// Takes the DMA transfers that have completed since the last call.
-    pub fn transfers(&mut self) -> Vec<Completion> {
+    pub fn transfers(&mut self) -> Vec<CompletedRequest> {
         std::mem::take(&mut self.transfers)
     }
 
@@ -407,7 +407,7 @@ impl Chip {
         until: u64,
         memory: &mut M,
         host: &mut H,
-    ) -> Result<Stop, ChipFault> {
+    ) -> Result<ChipStop, ChipFault> {
         self.run_observed(until, memory, host, &mut ())
     }
 
@@ -421,7 +421,7 @@ impl Chip {
         memory: &mut M,
         host: &mut H,
         observer: &mut O,
-    ) -> Result<Stop, ChipFault> {
+    ) -> Result<ChipStop, ChipFault> {
         let is_narrow = self.config.is_narrow() && self.cores.iter().all(|core| core.shared.translation.is_none());
         match (self.config.contexts, self.config.order) {
             (1, IssueOrder::OutOfOrder) => {
@@ -456,7 +456,7 @@ impl Chip {
         memory: &mut M,
         host: &mut H,
         observer: &mut O,
-    ) -> Result<Stop, ChipFault> {
+    ) -> Result<ChipStop, ChipFault> {
         assert_eq!(self.config.contexts, 1, "contexts of a core");
         match self.config.order {
             IssueOrder::OutOfOrder => self.run::<Fixed<M, H, O, true, false, false>>(until, memory, host, observer),
@@ -473,7 +473,7 @@ impl Chip {
         memory: &mut S::Memory,
         host: &mut S::Host,
         observer: &mut S::Observer,
-    ) -> Result<Stop, ChipFault> {
+    ) -> Result<ChipStop, ChipFault> {
         let result = self.run_cycles::<S>(until, memory, host, observer);
         for core in &mut self.cores {
             core.account_until::<S>(&self.config, self.now);
@@ -490,7 +490,7 @@ impl Chip {
         memory: &mut S::Memory,
         host: &mut S::Host,
         observer: &mut S::Observer,
-    ) -> Result<Stop, ChipFault> {
+    ) -> Result<ChipStop, ChipFault> {
         // A hart ends in a step, or was halted between two runs.
         let mut ended = true;
         // The cores, as bits, that are stepped in the next cycle; and no other is before the cycle `others`.
@@ -500,7 +500,7 @@ impl Chip {
                 return Ok(stop);
             }
             if self.now >= until {
-                return Ok(Stop::Until);
+                return Ok(ChipStop::Until);
             }
             let now = self.now;
             self.completions.clear();
@@ -512,7 +512,7 @@ impl Chip {
             // The cores, as bits, of which memory has completed requests.
             let (mut transferred, mut arrived) = (false, 0_u64);
             for completion in &self.completions {
-                if completion.source == Source::Dma {
+                if completion.source == CompletedKind::Dma {
                     self.transfers.push(*completion);
                     transferred = true;
                 } else {
@@ -559,26 +559,26 @@ impl Chip {
             if transferred {
                 // The caller may act in the next cycle, also where the cores do nothing.
                 self.now = now + 1;
-                return Ok(Stop::Transfer);
+                return Ok(ChipStop::Transfer);
             }
             self.now = next.max(now + 1).min(until);
         }
     }
 
     /// Why the chip stops before the next cycle.
-    fn stop(&mut self) -> Option<Stop> {
+    fn stop(&mut self) -> Option<ChipStop> {
         let mut halted = true;
         for core in &mut self.cores {
             if let Some((context, status)) = core.shared.exits.pop() {
                 let hart = core.shared.number * self.config.contexts + context;
-                return Some(Stop::Exited { hart, status });
+                return Some(ChipStop::Exited { hart, status });
             }
             if let Some(context) = core.shared.stops.pop() {
-                return Some(Stop::Host(core.shared.number * self.config.contexts + context));
+                return Some(ChipStop::Host(core.shared.number * self.config.contexts + context));
             }
             halted &= core.contexts.iter().all(|context| context.halted);
         }
-        halted.then_some(Stop::Halted)
+        halted.then_some(ChipStop::Halted)
     }
 }
 
@@ -589,7 +589,7 @@ struct Cycle<'a> {
     due: u64,
     /// The cores of which memory has completed requests.
     arrived: u64,
-    completions: &'a [Completion],
+    completions: &'a [CompletedRequest],
 }
 
 /// What the steps of a cycle lead to.

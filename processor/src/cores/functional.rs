@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! RV64 harts with supervisor mode and without timing: they boot a kernel and run its processes.
 //!
-//! Harts take turns of [`Parameters::quantum`] instructions; a turn ends early at an instruction
+//! Harts take turns of [`FunctionalParameters::quantum`] instructions; a turn ends early at an instruction
 //! that waits (`pause`, `wfi`, `wrs`), at a device access and at a write that changes which
 //! interrupts are taken. Time counts instructions of one hart: all harts of a round execute in the
 //! same `quantum` units. Accesses are sequentially consistent.
@@ -11,7 +11,7 @@
 //! here and fail on a chip. Translations are kept for each hart until it writes satp, SUM or MXR,
 //! or executes sfence.vma, whatever its operands.
 //!
-//! `ecall` of supervisor mode goes to the [`Host`].
+//! `ecall` of supervisor mode goes to the [`SupervisorEnvironment`].
 
 mod code;
 mod execute;
@@ -21,7 +21,7 @@ use self::code::Code;
 use self::execute::Flow;
 use self::translations::Translations;
 use crate::isa::rv64::FloatStatus;
-use crate::isa::rv64::supervisor::{Cause, Supervisor};
+use crate::isa::rv64::supervisor::{Supervisor, TrapCause};
 use crate::memory::Memory;
 use crate::memory::system::{Device, NoDevice};
 
@@ -63,7 +63,7 @@ impl HartState {
 
 /// What a hart did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct ExecutedCounts {
     /// Instructions executed in user mode.
     pub user: u64,
     /// Instructions executed in supervisor mode.
@@ -116,7 +116,7 @@ pub struct HostCall {
 pub enum HostAnswer {
     /// This value for a0.
     Value(u64),
-    /// This value for a0; the run stops after the instruction with [`Stop::Host`].
+    /// This value for a0; the run stops after the instruction with [`HartStop::Host`].
     Stop(u64),
     /// 0 for a0, and the software interrupt of this hart becomes pending; for a number without hart,
     /// -3 for a0 (ESRCH).
@@ -147,14 +147,14 @@ impl HostMemory for Memory {
 }
 
 /// Serves the calls of supervisor mode.
-pub trait Host {
+pub trait SupervisorEnvironment {
     /// Serves one call.
     fn call(&mut self, call: HostCall, memory: &mut dyn HostMemory) -> HostAnswer;
 }
 
 /// Why a run stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum HartStop {
     /// The time was reached.
     Until,
     /// The host asked for it at a call of this hart.
@@ -174,12 +174,12 @@ pub enum Stop {
 
 /// Parameters of functional execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct FunctionalParameters {
     /// Instructions of a turn, 1 to 1,000,000.
     pub quantum: u32,
 }
 
-impl Default for Parameters {
+impl Default for FunctionalParameters {
     fn default() -> Self {
         Self { quantum: 64 }
     }
@@ -188,7 +188,7 @@ impl Default for Parameters {
 #[derive(Clone, Debug)]
 struct Hart {
     state: HartState,
-    counts: Counts,
+    counts: ExecutedCounts,
     translations: Translations,
     /// Instructions since the last wait.
     busy: u64,
@@ -201,7 +201,7 @@ pub struct Functional<D = NoDevice> {
     device: D,
     code: Code,
     harts: Vec<Hart>,
-    parameters: Parameters,
+    parameters: FunctionalParameters,
     time: u64,
     /// The hart whose turn is next, if a call stopped a round.
     next: usize,
@@ -210,9 +210,9 @@ pub struct Functional<D = NoDevice> {
 impl<D: SystemDevice> Functional<D> {
     /// Harts in these states; `time` is what the time register shows first.
     #[must_use]
-    pub fn new(memory: Memory, device: D, states: &[HartState], time: u64, parameters: Parameters) -> Self {
+    pub fn new(memory: Memory, device: D, states: &[HartState], time: u64, parameters: FunctionalParameters) -> Self {
         let hart = |&state: &HartState| {
-            let (counts, translations) = (Counts::default(), Translations::new());
+            let (counts, translations) = (ExecutedCounts::default(), Translations::new());
             Hart { state, counts, translations, busy: 0 }
         };
         Self {
@@ -220,7 +220,7 @@ impl<D: SystemDevice> Functional<D> {
             harts: states.iter().map(hart).collect(),
             memory,
             device,
-            parameters: Parameters { quantum: parameters.quantum.clamp(1, 1_000_000) },
+            parameters: FunctionalParameters { quantum: parameters.quantum.clamp(1, 1_000_000) },
             time,
             next: 0,
         }
@@ -234,7 +234,7 @@ impl<D: SystemDevice> Functional<D> {
 
     /// What a hart did.
     #[must_use]
-    pub fn counts(&self, hart: usize) -> Counts {
+    pub fn counts(&self, hart: usize) -> ExecutedCounts {
         self.harts[hart].counts
     }
 
@@ -270,14 +270,14 @@ impl<D: SystemDevice> Functional<D> {
 
     /// Runs until the time is `until` or more, or something else stops the run. Another run goes on
     /// there.
-    pub fn run<H: Host>(&mut self, host: &mut H, until: u64) -> Stop {
+    pub fn run<H: SupervisorEnvironment>(&mut self, host: &mut H, until: u64) -> HartStop {
         loop {
             if self.next == 0 {
                 if self.time >= until {
-                    return Stop::Until;
+                    return HartStop::Until;
                 }
                 if !self.skip_waiting(until) {
-                    return Stop::Idle;
+                    return HartStop::Idle;
                 }
             }
             while self.next < self.harts.len() {
@@ -312,7 +312,7 @@ impl<D: SystemDevice> Functional<D> {
     }
 
     /// The turn of a hart.
-    fn turn<H: Host>(&mut self, number: usize, host: &mut H) -> Option<Stop> {
+    fn turn<H: SupervisorEnvironment>(&mut self, number: usize, host: &mut H) -> Option<HartStop> {
         let hart = &mut self.harts[number];
         let supervisor = &mut hart.state.supervisor;
         supervisor.set_external(self.device.external(number));
@@ -324,7 +324,7 @@ impl<D: SystemDevice> Functional<D> {
         }
         if let Some(interrupt) = supervisor.interrupt(self.time) {
             hart.counts.interrupts += 1;
-            hart.take(Cause::Interrupt(interrupt));
+            hart.take(TrapCause::Interrupt(interrupt));
         }
         let quantum = u64::from(self.parameters.quantum);
         let mut executed = 0;
@@ -336,7 +336,7 @@ impl<D: SystemDevice> Functional<D> {
                     self.harts[number].busy = 0;
                     return None;
                 }
-                Flow::TrapLoop(handler) => return Some(Stop::TrapLoop { hart: number, handler }),
+                Flow::TrapLoop(handler) => return Some(HartStop::TrapLoop { hart: number, handler }),
                 Flow::Call => return self.call(number, self.time + executed, host),
             }
         }
@@ -350,13 +350,13 @@ impl<D: SystemDevice> Functional<D> {
     }
 
     /// A call of supervisor mode. It ends the turn.
-    fn call<H: Host>(&mut self, number: usize, time: u64, host: &mut H) -> Option<Stop> {
+    fn call<H: SupervisorEnvironment>(&mut self, number: usize, time: u64, host: &mut H) -> Option<HartStop> {
         let registers = &self.harts[number].state.registers;
         let arguments = [10, 11, 12, 13, 14, 15].map(|index| registers[index]);
         let call = HostCall { hart: number, number: registers[17], arguments, time };
         let (value, stop) = match host.call(call, &mut self.memory) {
             HostAnswer::Value(value) => (value, None),
-            HostAnswer::Stop(value) => (value, Some(Stop::Host(number))),
+            HostAnswer::Stop(value) => (value, Some(HartStop::Host(number))),
             HostAnswer::Interrupt(target) => match usize::try_from(target).ok().and_then(|at| self.harts.get_mut(at)) {
                 Some(target) => {
                     target.state.supervisor.raise_software();
@@ -365,7 +365,7 @@ impl<D: SystemDevice> Functional<D> {
                 None => (3_u64.wrapping_neg(), None),
             },
             HostAnswer::Wait => return None,
-            HostAnswer::Exit(status) => return Some(Stop::Exited(status)),
+            HostAnswer::Exit(status) => return Some(HartStop::Exited(status)),
         };
         let hart = &mut self.harts[number];
         hart.state.registers[10] = value;

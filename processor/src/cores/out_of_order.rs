@@ -43,7 +43,9 @@ use mb_core::ParameterError;
 
 use crate::hierarchy::Hierarchy;
 use crate::predictor::{Prediction, PredictionOutcome, Predictor};
-use crate::{BranchKind, Fault, Hart, InstructionClass, Memory, Register, Retired, StaticInstruction, SyscallHandler};
+use crate::{
+    BranchKind, Fault, Hart, InstructionClass, Memory, RegisterNumber, Retired, StaticInstruction, SyscallHandler,
+};
 use event_queue::EventQueue;
 use rob::{MemoryKind, Rob};
 use statistics::StallCause;
@@ -55,7 +57,7 @@ pub use statistics::{CycleStack, OutOfOrderStatistics};
 
 /// Why a core stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
+pub enum OutOfOrderStop {
     /// It reached the cycle limit of the call.
     Until,
     /// Everything before a system call has committed, and the handler has no result yet.
@@ -95,8 +97,8 @@ impl InstructionTiming {
             instruction: StaticInstruction {
                 class: InstructionClass::Integer,
                 branch: BranchKind::None,
-                sources: [Register::NONE; 3],
-                destinations: [Register::NONE; 3],
+                sources: [RegisterNumber::NONE; 3],
+                destinations: [RegisterNumber::NONE; 3],
                 bytes: 0,
                 access: 0,
             },
@@ -271,7 +273,7 @@ impl OutOfOrder {
         host: &mut S,
         hierarchy: &mut Hierarchy,
         until: Cycles,
-    ) -> Result<Stop, Fault> {
+    ) -> Result<OutOfOrderStop, Fault> {
         self.run_observed(hart, memory, host, hierarchy, until, &mut ())
     }
 
@@ -287,7 +289,7 @@ impl OutOfOrder {
         hierarchy: &mut Hierarchy,
         until: Cycles,
         observer: &mut O,
-    ) -> Result<Stop, Fault> {
+    ) -> Result<OutOfOrderStop, Fault> {
         while self.now < until {
             let before = self.cause();
             let is_complete = self.rob.oldest().is_some_and(rob::RobEntry::is_complete);
@@ -317,7 +319,7 @@ impl OutOfOrder {
             self.account(before, commits, next);
             self.now = next;
         }
-        Ok(Stop::Until)
+        Ok(OutOfOrderStop::Until)
     }
 
     /// Adds this cycle, and the idle ones up to `next`, to the statistics.

@@ -12,7 +12,7 @@
 
 use mb_core::ParameterError;
 
-use crate::isa::{BranchKind, Register, Retired};
+use crate::isa::{BranchKind, RegisterNumber, Retired};
 
 /// How the direction of a conditional branch is predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -300,5 +300,5 @@ fn is_conditional(retired: &Retired) -> bool {
 
 /// Whether a call reads its target from a register.
 fn reads_target(retired: &Retired) -> bool {
-    retired.instruction.sources.iter().any(|&source| source != Register::NONE)
+    retired.instruction.sources.iter().any(|&source| source != RegisterNumber::NONE)
 }

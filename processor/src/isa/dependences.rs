@@ -7,14 +7,14 @@
 
 use mb_core::random::Random;
 
-use super::{BranchKind, Hart, InstructionClass, Register, Step};
+use super::{BranchKind, Hart, InstructionClass, RegisterNumber, Step};
 use crate::memory::{Fault, Memory};
 use crate::syscall::{Syscall, SyscallHandler, SyscallResult};
 
-/// The values of registers, by their [`Register`] numbers.
-pub(super) type Registers = [u64; Register::LIMIT];
+/// The values of registers, by their [`RegisterNumber`] numbers.
+pub(super) type Registers = [u64; RegisterNumber::LIMIT];
 
-/// A thread whose registers can be read and set by their [`Register`] numbers.
+/// A thread whose registers can be read and set by their [`RegisterNumber`] numbers.
 pub(super) trait Subject: Hart {
     /// A thread at address 0 of a program that consists of `word`.
     fn with(word: u32, registers: &Registers) -> Self;
@@ -69,9 +69,9 @@ fn run<S: Subject>(word: u32, registers: &Registers, memory: &Memory) -> StepRes
 
 /// Changes each register in turn, and asserts that one outside of the sources has no influence.
 /// Returns the registers that had one.
-fn influence<S: Subject>(word: u32, count: usize, random: &mut Random) -> Vec<Register> {
-    let instruction = S::with(word, &[0; Register::LIMIT]).instruction_at(0).expect("a decoded instruction");
-    let mut registers = [0; Register::LIMIT];
+fn influence<S: Subject>(word: u32, count: usize, random: &mut Random) -> Vec<RegisterNumber> {
+    let instruction = S::with(word, &[0; RegisterNumber::LIMIT]).instruction_at(0).expect("a decoded instruction");
+    let mut registers = [0; RegisterNumber::LIMIT];
     let draw = |register: usize, random: &mut Random| {
         // The last source of a store is its data, which can have any value.
         let sources = if instruction.class == InstructionClass::Load {
@@ -117,7 +117,7 @@ fn influence<S: Subject>(word: u32, count: usize, random: &mut Random) -> Vec<Re
         if !same {
             let declared = instruction.sources.iter().any(|source| usize::from(source.0) == register);
             assert!(declared, "{word:#010x} depends on register {register}, expected only {:?}", instruction.sources);
-            influential.push(Register(register as u8));
+            influential.push(RegisterNumber(register as u8));
         }
     }
     influential
@@ -132,16 +132,18 @@ pub(super) fn check<S: Subject>(table: &str, count: usize, fields: [u32; 2]) {
         let Some(encoding) = line.split_whitespace().next() else { continue };
         let word = u32::from_str_radix(encoding, 16).expect("a hexadecimal number");
         let instruction = |word| {
-            S::with(word, &[0; Register::LIMIT])
+            S::with(word, &[0; RegisterNumber::LIMIT])
                 .instruction_at(0)
                 .filter(|instruction| instruction.class != InstructionClass::System)
         };
         let Some(described) = instruction(word) else { continue };
         // No register influences a hint.
-        let effects =
-            described.access > 0 || described.branch != BranchKind::None || described.destinations[0] != Register::NONE;
+        let effects = described.access > 0
+            || described.branch != BranchKind::None
+            || described.destinations[0] != RegisterNumber::NONE;
         let sources = if effects { &described.sources[..] } else { &[] };
-        let mut silent: Vec<Register> = sources.iter().copied().filter(|source| *source != Register::NONE).collect();
+        let mut silent: Vec<RegisterNumber> =
+            sources.iter().copied().filter(|source| *source != RegisterNumber::NONE).collect();
         for _ in 0..200 {
             let influential = influence::<S>(word, count, &mut random);
             silent.retain(|register| !influential.contains(register));

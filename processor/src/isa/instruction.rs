@@ -9,9 +9,9 @@
 /// (32 to 63). Their status has no number: only instructions of class [`InstructionClass::System`]
 /// read or write it, but for flags that accrue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Register(pub u8);
+pub struct RegisterNumber(pub u8);
 
-impl Register {
+impl RegisterNumber {
     /// No register, or one that is constant.
     pub const NONE: Self = Self(u8::MAX);
     /// Registers of every instruction set have numbers below this.
@@ -82,11 +82,11 @@ pub struct StaticInstruction {
     pub branch: BranchKind,
     /// Registers it reads. In a store or an atomic the last element is the data register, and the
     /// others form the address.
-    pub sources: [Register; 3],
+    pub sources: [RegisterNumber; 3],
     /// Registers it writes. A load writes its data to the first one. Its other destinations (an
     /// updated base register) and those of a store are available with the address. All destinations
     /// of an atomic come from memory.
-    pub destinations: [Register; 3],
+    pub destinations: [RegisterNumber; 3],
     /// Length of the instruction in bytes.
     pub bytes: u8,
     /// Length of its memory access in bytes, or 0.

@@ -213,7 +213,7 @@ pub struct SettingError(String);
 /// Why a program cannot continue: an instruction or a system call, with its address and symbol.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Failure(String);
+pub struct GuestFailure(String);
 
 enum Cores<F> {
     Functional { process: Box<Process<F>>, instructions: u64 },
@@ -289,7 +289,7 @@ impl<F: Files> Simulation<F> {
     ///
     /// # Errors
     /// The program cannot continue.
-    pub fn run(&mut self, until: u64) -> Result<Option<u64>, Failure> {
+    pub fn run(&mut self, until: u64) -> Result<Option<u64>, GuestFailure> {
         let result = match &mut self.cores {
             Cores::Functional { process, instructions } => functional(process, instructions, until),
             Cores::OutOfOrder { core, hierarchy, process } => {
@@ -308,7 +308,7 @@ impl<F: Files> Simulation<F> {
 
     /// As [`run`](Self::run); also returns the instructions as a diagram in the Kanata format, of
     /// which functional execution has none. A program that cannot continue has one, too.
-    pub fn record(&mut self, until: u64) -> (Result<Option<u64>, Failure>, String) {
+    pub fn record(&mut self, until: u64) -> (Result<Option<u64>, GuestFailure>, String) {
         let mut diagram = String::new();
         // A string accepts everything that is written to it.
         let result = match &mut self.cores {
@@ -342,17 +342,17 @@ impl<F: Files> Simulation<F> {
     }
 
     /// Names the instruction or the call that ended the program.
-    fn judge(&self, result: Result<Option<u64>, Fault>) -> Result<Option<u64>, Failure> {
+    fn judge(&self, result: Result<Option<u64>, Fault>) -> Result<Option<u64>, GuestFailure> {
         match (result, self.linux().refused()) {
             (Ok(Some(_)), Some(refused)) => {
-                Err(Failure(format!("pc {:#x}{}: {refused}", refused.pc, self.symbol(refused.pc))))
+                Err(GuestFailure(format!("pc {:#x}{}: {refused}", refused.pc, self.symbol(refused.pc))))
             }
             (Ok(status), _) => Ok(status),
             (Err(fault), _) => {
                 let (Fault::Illegal { pc, .. } | Fault::Access { pc, .. } | Fault::Code { pc, .. }) = fault;
                 let text = fault.to_string();
                 let place = format!("pc {pc:#x}");
-                Err(Failure(text.replacen(&place, &format!("{place}{}", self.symbol(pc)), 1)))
+                Err(GuestFailure(text.replacen(&place, &format!("{place}{}", self.symbol(pc)), 1)))
             }
         }
     }
@@ -427,27 +427,27 @@ fn functional<F: Files>(process: &mut Process<F>, instructions: &mut u64, until:
     Ok(None)
 }
 
-fn ended(result: Result<out_of_order::Stop, Fault>) -> Result<Option<u64>, Fault> {
+fn ended(result: Result<out_of_order::OutOfOrderStop, Fault>) -> Result<Option<u64>, Fault> {
     Ok(match result? {
-        out_of_order::Stop::Exited(status) => Some(status),
-        out_of_order::Stop::Until | out_of_order::Stop::Waiting => None,
+        out_of_order::OutOfOrderStop::Exited(status) => Some(status),
+        out_of_order::OutOfOrderStop::Until | out_of_order::OutOfOrderStop::Waiting => None,
     })
 }
 
-fn barrel_ended(result: Result<barrel::Stop, barrel::Trap>) -> Result<Option<u64>, Fault> {
+fn barrel_ended(result: Result<barrel::BarrelStop, barrel::Trap>) -> Result<Option<u64>, Fault> {
     match result {
-        Ok(barrel::Stop::Exited(status)) => Ok(Some(status)),
+        Ok(barrel::BarrelStop::Exited(status)) => Ok(Some(status)),
         Ok(_) => Ok(None),
         Err(trap) => Err(trap.fault),
     }
 }
 
 /// `None` to continue: harts that were idle from the start are not the program's end.
-fn chip_ended(result: Result<chip::Stop, chip::ChipFault>) -> Option<Result<Option<u64>, Fault>> {
+fn chip_ended(result: Result<chip::ChipStop, chip::ChipFault>) -> Option<Result<Option<u64>, Fault>> {
     match result {
-        Ok(chip::Stop::Exited { status, .. }) => Some(Ok(Some(status))),
-        Ok(chip::Stop::Until | chip::Stop::Halted) => Some(Ok(None)),
-        Ok(chip::Stop::Transfer | chip::Stop::Host(_)) => None,
+        Ok(chip::ChipStop::Exited { status, .. }) => Some(Ok(Some(status))),
+        Ok(chip::ChipStop::Until | chip::ChipStop::Halted) => Some(Ok(None)),
+        Ok(chip::ChipStop::Transfer | chip::ChipStop::Host(_)) => None,
         Err(fault) => Some(Err(fault.fault)),
     }
 }

@@ -13,7 +13,7 @@ use crate::memory::Memory;
 
 /// Why an image cannot be placed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ImageError {
+pub enum PhysicalImageError {
     /// Not a usable ELF file.
     #[error(transparent)]
     File(#[from] LoadError),
@@ -34,19 +34,19 @@ pub enum ImageError {
 
 /// A static 64-bit RISC-V executable by physical addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Image {
+pub struct PhysicalImage {
     entry: u64,
     /// Physical address, bytes of the file, length in memory.
     segments: Vec<(u64, Vec<u8>, u64)>,
 }
 
-impl Image {
+impl PhysicalImage {
     /// Reads an ELF file.
     ///
     /// # Errors
     /// The file is malformed, not a static RV64 executable, or its entry is in no segment.
-    pub fn read(file: &[u8]) -> Result<Self, ImageError> {
-        let malformed = |error| ImageError::File(LoadError::Malformed(error));
+    pub fn read(file: &[u8]) -> Result<Self, PhysicalImageError> {
+        let malformed = |error| PhysicalImageError::File(LoadError::Malformed(error));
         let header = elf::FileHeader64::<Endianness>::parse(file).map_err(malformed)?;
         let endian = header.endian().map_err(malformed)?;
         let machine = header.e_machine(endian);
@@ -76,7 +76,7 @@ impl Image {
             }
             segments.push((physical, bytes.to_vec(), in_memory));
         }
-        Ok(Self { entry: entry.ok_or(ImageError::Entry(start))?, segments })
+        Ok(Self { entry: entry.ok_or(PhysicalImageError::Entry(start))?, segments })
     }
 
     /// Physical address of the first instruction.
@@ -100,9 +100,9 @@ impl Image {
     ///
     /// # Errors
     /// A segment is outside of memory.
-    pub fn place(&self, memory: &mut Memory) -> Result<(), ImageError> {
+    pub fn place(&self, memory: &mut Memory) -> Result<(), PhysicalImageError> {
         for (segment, bytes, length) in &self.segments {
-            let outside = ImageError::Outside { segment: *segment, bytes: *length, memory: memory.range() };
+            let outside = PhysicalImageError::Outside { segment: *segment, bytes: *length, memory: memory.range() };
             let range = memory.range();
             if *segment < range.start || segment + length > range.end {
                 return Err(outside);

@@ -68,7 +68,7 @@ mod switch;
 
 use std::cell::OnceCell;
 
-pub use config::{CacheConfig, DirectoryConfig, SwitchConfig};
+pub use config::{DirectoryConfig, NodeCacheConfig, SwitchConfig};
 use mb_core::ParameterError;
 pub use statistics::{DirectoryStatistics, MessageStatistics, MissStatistics, NodeStatistics};
 
@@ -76,16 +76,18 @@ use self::cache::Block;
 use self::calendar::Calendar;
 use self::home::Home;
 use self::node::{Node, Slab};
-use self::protocol::{CacheEvent, CacheState, Message, MessageKind, Protocol};
+use self::protocol::{CacheEvent, CacheState, MessageKind, Protocol, ProtocolMessage};
 use self::switch::Switch;
 use super::Memory;
 use super::backing::Reservations;
-use super::system::{Answer, Completion, Device, FetchAnswer, MemorySystem, NoDevice, Region, Request, RequestKind};
+use super::system::{
+    AddressKind, Answer, CompletedRequest, Device, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
-    message: Message,
+    message: ProtocolMessage,
     line: u64,
     /// The node.
     to: u8,
@@ -384,7 +386,7 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         self.now = cycle;
         if !self.home.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);
@@ -397,7 +399,7 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
     }
 
     #[inline]
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         if self.gathered.get().is_some() {
             self.gathered.take();
         }
@@ -426,16 +428,16 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
     }
 
     #[inline]
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         if self.home.contains(address, width.into()) {
-            return Region::Memory;
+            return AddressKind::Memory;
         }
         let range = self.device.range();
         let end = address.checked_add(width.into());
         if range.contains(&address) && end.is_some_and(|end| end <= range.end) {
-            Region::Device
+            AddressKind::Device
         } else {
-            Region::Nothing
+            AddressKind::Nothing
         }
     }
 

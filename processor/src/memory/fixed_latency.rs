@@ -7,7 +7,8 @@
 use super::Memory;
 use super::backing::{Backing, Reservations};
 use super::system::{
-    Answer, Completion, Device, DeviceAnswer, FetchAnswer, MemorySystem, NoDevice, Region, Request, RequestKind, Source,
+    AddressKind, Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryRequest,
+    MemorySystem, NoDevice, RequestKind,
 };
 
 /// The granule of a reservation, as a shift: 64 bytes.
@@ -27,7 +28,7 @@ pub struct FixedLatency<D = NoDevice> {
     /// The same for a fetch.
     fetch: u64,
     /// Data requests with the cycles in which they complete.
-    pending: Vec<(u64, Request)>,
+    pending: Vec<(u64, MemoryRequest)>,
     /// Fetches on their way: cycle, core, context, line.
     fetches: Vec<(u64, usize, u8, u64)>,
     /// The line that each hart has fetched last.
@@ -70,9 +71,9 @@ impl<D: Device> FixedLatency<D> {
     }
 
     /// Performs a request in `cycle`; `None` if the device has to wait.
-    fn perform(&mut self, cycle: u64, request: &Request) -> Option<u64> {
-        let Request { core, context, address, width, kind, .. } = *request;
-        if self.region(address, width) == Region::Device {
+    fn perform(&mut self, cycle: u64, request: &MemoryRequest) -> Option<u64> {
+        let MemoryRequest { core, context, address, width, kind, .. } = *request;
+        if self.region(address, width) == AddressKind::Device {
             let answer = if let RequestKind::Store { value } = kind {
                 self.device.write(cycle, core, context, address, width, value)
             } else {
@@ -138,11 +139,11 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
         self.backing.get(address, 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
     }
 
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         let plain = matches!(request.kind, RequestKind::Load | RequestKind::Store { .. });
         match self.region(request.address, request.width) {
-            Region::Device if plain => {}
-            Region::Memory => {
+            AddressKind::Device if plain => {}
+            AddressKind::Memory => {
                 if let RequestKind::Store { .. } = request.kind {
                     self.perform(cycle, &request);
                     return Answer::Ready { at: cycle + 1, value: 0 };
@@ -152,7 +153,7 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
                     return Answer::Ready { at: cycle + 1, value };
                 }
             }
-            Region::Device | Region::Nothing => return Answer::Fault,
+            AddressKind::Device | AddressKind::Nothing => return Answer::Fault,
         }
         self.pending.push((cycle + self.latency, request));
         Answer::Pending
@@ -170,7 +171,7 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
         true
     }
 
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         while let Some(at) = self.next_event().filter(|&at| at <= cycle) {
             let (arrived, rest): (Vec<_>, _) =
                 std::mem::take(&mut self.fetches).into_iter().partition(|fetch| fetch.0 == at);
@@ -179,20 +180,20 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
                 let hart = self.hart(core, context);
                 self.fetched[hart] = Some(line);
                 let value = line << GRANULE;
-                completed.push(Completion { source: Source::Fetch, core, context, tag: 0, at, value });
+                completed.push(CompletedRequest { source: CompletedKind::Fetch, core, context, tag: 0, at, value });
             }
             // Cores whose device access waits: their later stores, atomics and device accesses too.
             let mut waits = 0_u64;
             for (due, request) in std::mem::take(&mut self.pending) {
-                let Request { core, context, tag, .. } = request;
-                let is_load =
-                    request.kind == RequestKind::Load && self.region(request.address, request.width) == Region::Memory;
+                let MemoryRequest { core, context, tag, .. } = request;
+                let is_load = request.kind == RequestKind::Load
+                    && self.region(request.address, request.width) == AddressKind::Memory;
                 if due != at {
                     self.pending.push((due, request));
                 } else if !is_load && waits >> (core & 63) & 1 != 0 {
                     self.pending.push((at + 1, request));
                 } else if let Some(value) = self.perform(at, &request) {
-                    completed.push(Completion { source: Source::Data, core, context, tag, at, value });
+                    completed.push(CompletedRequest { source: CompletedKind::Data, core, context, tag, at, value });
                 } else {
                     waits |= 1 << (core & 63);
                     self.pending.push((at + 1, request));
@@ -216,16 +217,16 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
 
     fn invalidate_instructions(&mut self, _: usize) {}
 
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         if self.backing.contains(address, width.into()) {
-            return Region::Memory;
+            return AddressKind::Memory;
         }
         let range = self.device.range();
         let end = address.checked_add(width.into());
         if range.contains(&address) && end.is_some_and(|end| end <= range.end) {
-            Region::Device
+            AddressKind::Device
         } else {
-            Region::Nothing
+            AddressKind::Nothing
         }
     }
 
@@ -243,8 +244,8 @@ mod tests {
         FixedLatency::new(Memory::new(0x1000, 0x1000), NoDevice, 2, 2, latency, fetch)
     }
 
-    fn request(core: usize, kind: RequestKind) -> Request {
-        Request { core, context: 1, tag: 7, address: 0x1040, width: 4, kind }
+    fn request(core: usize, kind: RequestKind) -> MemoryRequest {
+        MemoryRequest { core, context: 1, tag: 7, address: 0x1040, width: 4, kind }
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
         memory.advance(14, &mut completed);
         assert_eq!(completed, []);
         memory.advance(15, &mut completed);
-        let expected = Completion { source: Source::Data, core: 0, context: 1, tag: 7, at: 15, value: 9 };
+        let expected = CompletedRequest { source: CompletedKind::Data, core: 0, context: 1, tag: 7, at: 15, value: 9 };
         assert_eq!(completed, [expected]);
         assert_eq!(memory.next_event(), None);
     }

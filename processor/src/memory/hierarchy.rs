@@ -32,7 +32,7 @@ use tags::{Line, State};
 
 /// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum AccessKind {
     /// An instruction fetch.
     Fetch,
     /// A load.
@@ -111,7 +111,7 @@ impl Hierarchy {
     /// # Panics
     /// When `core` is out of range.
     #[inline]
-    pub fn access(&mut self, core: usize, access: Access, address: u64, bytes: u64, now: Cycles) -> Reply {
+    pub fn access(&mut self, core: usize, access: AccessKind, address: u64, bytes: u64, now: Cycles) -> Reply {
         let cache = self.cache(core, access);
         if !cache.takes_port(now) {
             cache.statistics.retries += 1;
@@ -119,7 +119,7 @@ impl Hierarchy {
         }
         let first = address >> cache.shift;
         let last = address.saturating_add(bytes - 1) >> cache.shift;
-        if first == last && matches!(access, Access::Fetch | Access::Load) && cache.tags.is_newest(first, now) {
+        if first == last && matches!(access, AccessKind::Fetch | AccessKind::Load) && cache.tags.is_newest(first, now) {
             cache.statistics.hits += 1;
             return Reply::Ready(now + cache.config.hit);
         }
@@ -132,7 +132,7 @@ impl Hierarchy {
     /// # Panics
     /// When `core` is out of range.
     #[inline]
-    pub fn use_port(&mut self, core: usize, access: Access, now: Cycles) -> Reply {
+    pub fn use_port(&mut self, core: usize, access: AccessKind, now: Cycles) -> Reply {
         let cache = self.cache(core, access);
         if !cache.takes_port(now) {
             cache.statistics.retries += 1;
@@ -143,13 +143,13 @@ impl Hierarchy {
 
     /// Loads the lines of `bytes` at `address` into a cache of `core`, without time and without
     /// statistics.
-    pub fn warm(&mut self, core: usize, access: Access, address: u64, bytes: u64) {
+    pub fn warm(&mut self, core: usize, access: AccessKind, address: u64, bytes: u64) {
         let shift = self.cache(core, access).shift;
         for line in lines(address, bytes, shift) {
             if self.cache(core, access).tags.access(line).is_some() {
                 continue;
             }
-            if access != Access::Fetch {
+            if access != AccessKind::Fetch {
                 for cache in &mut self.data {
                     if let Some(slot) = cache.tags.get(line) {
                         slot.state = State::Shared;
@@ -183,12 +183,12 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn cache(&mut self, core: usize, access: Access) -> &mut Cache {
-        if access == Access::Fetch { &mut self.instruction[core] } else { &mut self.data[core] }
+    fn cache(&mut self, core: usize, access: AccessKind) -> &mut Cache {
+        if access == AccessKind::Fetch { &mut self.instruction[core] } else { &mut self.data[core] }
     }
 
     /// The general case of an access that has its port.
-    fn look_up(&mut self, core: usize, access: Access, address: u64, bytes: u64, now: Cycles) -> Reply {
+    fn look_up(&mut self, core: usize, access: AccessKind, address: u64, bytes: u64, now: Cycles) -> Reply {
         let shift = self.cache(core, access).shift;
         let first = address >> shift;
         if address.saturating_add(bytes - 1) >> shift != first {
@@ -198,7 +198,7 @@ impl Hierarchy {
     }
 
     #[cold]
-    fn across_lines(&mut self, core: usize, access: Access, address: u64, bytes: u64, now: Cycles) -> Reply {
+    fn across_lines(&mut self, core: usize, access: AccessKind, address: u64, bytes: u64, now: Cycles) -> Reply {
         let (shift, length) = (self.cache(core, access).shift, self.cache(core, access).config.line);
         let end = address.saturating_add(bytes);
         let mut last = Cycles::ZERO;
@@ -220,12 +220,12 @@ impl Hierarchy {
     }
 
     #[inline]
-    fn line(&mut self, core: usize, access: Access, line: u64, bytes: u64, now: Cycles) -> Reply {
+    fn line(&mut self, core: usize, access: AccessKind, line: u64, bytes: u64, now: Cycles) -> Reply {
         let cache = self.cache(core, access);
         let hit = now + cache.config.hit;
         let Some(slot) = cache.tags.access(line) else { return self.miss(core, access, line, bytes, now) };
         let (ready, state) = (slot.ready, slot.state);
-        if matches!(access, Access::Fetch | Access::Load) || state == State::Modified {
+        if matches!(access, AccessKind::Fetch | AccessKind::Load) || state == State::Modified {
             if ready > now {
                 cache.statistics.mshr_hits += 1;
             } else {
@@ -267,7 +267,7 @@ impl Hierarchy {
         Reply::Ready(done)
     }
 
-    fn miss(&mut self, core: usize, access: Access, line: u64, bytes: u64, now: Cycles) -> Reply {
+    fn miss(&mut self, core: usize, access: AccessKind, line: u64, bytes: u64, now: Cycles) -> Reply {
         let cache = self.cache(core, access);
         if let Some(retry) = cache.mshrs_full_until(now) {
             cache.statistics.retries += 1;
@@ -276,14 +276,14 @@ impl Hierarchy {
         cache.statistics.misses += 1;
         let config = cache.config;
         let request = now + config.lookup;
-        let writes = matches!(access, Access::Store | Access::Atomic);
-        let fetch = access == Access::Fetch;
+        let writes = matches!(access, AccessKind::Store | AccessKind::Atomic);
+        let fetch = access == AccessKind::Fetch;
         let remote = match self.coherence {
             Coherence::Invalidate { .. } if writes => self.invalidate_others(core, line),
             Coherence::Invalidate { .. } if !fetch => self.downgrade_others(core, line, now),
             _ => RemoteCopy::None,
         };
-        if access == Access::Store && !config.allocate {
+        if access == AccessKind::Store && !config.allocate {
             if matches!(remote, RemoteCopy::Modified(_)) {
                 self.data[core].statistics.write_backs += 1;
                 self.channel.write(config.line, request);

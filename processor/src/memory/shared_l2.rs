@@ -91,7 +91,9 @@ use self::memory_bus::{MemoryBus, Transfer};
 use self::write_buffer::{EntryKind, WriteBuffer};
 use super::Memory;
 use super::backing::{Backing, Reservations, mask};
-use super::system::{Answer, Completion, Device, FetchAnswer, MemorySystem, NoDevice, Region, Request, RequestKind};
+use super::system::{
+    AddressKind, Answer, CompletedRequest, Device, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 
 /// What is known about a line of memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -413,7 +415,7 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         if !self.backing.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);
         }
@@ -427,7 +429,7 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     }
 
     #[inline]
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         while self.next <= cycle {
             self.run(self.next, completed);
         }
@@ -452,16 +454,16 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     }
 
     #[inline]
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         if self.backing.contains(address, width.into()) {
-            return Region::Memory;
+            return AddressKind::Memory;
         }
         let range = self.device.range();
         let end = address.checked_add(width.into());
         if range.contains(&address) && end.is_some_and(|end| end <= range.end) {
-            Region::Device
+            AddressKind::Device
         } else {
-            Region::Nothing
+            AddressKind::Nothing
         }
     }
 

@@ -38,7 +38,7 @@ use crate::rv64::AtomicKind;
 /// `version` tells copies apart, so that a core can keep decoded instructions by address and version.
 pub trait MemorySystem {
     /// Fetches the block that holds `address`, for a context of a core. After `Pending`, a completion
-    /// with [`Source::Fetch`] tells when to repeat the fetch; repeating it earlier is allowed.
+    /// with [`CompletedKind::Fetch`] tells when to repeat the fetch; repeating it earlier is allowed.
     fn fetch(&mut self, cycle: u64, core: usize, context: u8, address: u64) -> FetchAnswer;
 
     /// A short way to [`FetchAnswer::Ready`], for the frequent fetch: its cycle and version. `None`: nothing
@@ -54,7 +54,7 @@ pub trait MemorySystem {
     fn code(&self, core: usize, address: u64) -> Option<u16>;
 
     /// A data request.
-    fn request(&mut self, cycle: u64, request: Request) -> Answer;
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer;
 
     /// A short way to [`Answer::Ready`], for the frequent load: its cycle and value. `None`: nothing has
     /// happened, and [`request`](Self::request) has the answer.
@@ -74,7 +74,7 @@ pub trait MemorySystem {
 
     /// Runs everything up to and including `cycle`, and appends the requests that completed, in the
     /// order of their times.
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>);
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>);
 
     /// The next cycle in which something happens without a new request.
     fn next_event(&self) -> Option<u64>;
@@ -93,7 +93,7 @@ pub trait MemorySystem {
 
     /// What is at `width` bytes from `address` on. A core asks before it sends an access: device
     /// accesses may have side effects, so they are never speculative.
-    fn region(&self, address: u64, width: u8) -> Region;
+    fn region(&self, address: u64, width: u8) -> AddressKind;
 
     /// The performed values of memory, for system calls; `None` if a byte is not memory. Stores that
     /// are not drained are not in it.
@@ -124,7 +124,7 @@ pub trait MemorySystem {
 
 /// What an address is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Region {
+pub enum AddressKind {
     /// Memory: it can be cached, and accessed speculatively.
     Memory,
     /// Registers of a device.
@@ -153,7 +153,7 @@ pub enum FetchAnswer {
 
 /// A data request of a hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct MemoryRequest {
     /// The core.
     pub core: usize,
     /// The context in the core.
@@ -216,7 +216,7 @@ pub enum Answer {
 
 /// What completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum CompletedKind {
     /// A data request.
     Data,
     /// A fetch: the line at `value` has arrived.
@@ -227,9 +227,9 @@ pub enum Source {
 
 /// A request that was pending and is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Completion {
+pub struct CompletedRequest {
     /// What completed.
-    pub source: Source,
+    pub source: CompletedKind,
     /// The core of the request.
     pub core: usize,
     /// The context of the request.

@@ -50,7 +50,7 @@ fn spinning_takes_slots_from_the_lock_holder_and_waiting_does_not() {
         let wait = program(&[&[acquire(64)], &[Do::Add; HELD as usize], &[LOOK, release(64), FINISH]]);
         let run = |code: &[Do]| {
             let mut barrel = barrel(&config(1, 4), code);
-            barrel.hierarchy().warm(0, Access::Load, DATA + 64, 4);
+            barrel.hierarchy().warm(0, AccessKind::Load, DATA + 64, 4);
             barrel.spawn(CODE, &[], Cycles(0));
             for _ in 0..spinners {
                 barrel.spawn(CODE, &[], Cycles(1));

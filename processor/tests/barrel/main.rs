@@ -11,9 +11,9 @@ use common::{CODE, DATA, Do, Script, at};
 use mb_core::Cycles;
 use mb_processor::barrel::service::{ACQUIRE, END, JOIN, RELEASE, THREAD};
 use mb_processor::barrel::{
-    Barrel, BarrelConfig, BarrelKanata, BarrelStatistics, CallCosts, Exchange, Placement, Stacks, Stop, Wait,
+    Barrel, BarrelConfig, BarrelKanata, BarrelStatistics, BarrelStop, CallCosts, Exchange, SpawnPolicy, Stacks, Wait,
 };
-use mb_processor::hierarchy::{Access, Coherence, HierarchyConfig};
+use mb_processor::hierarchy::{AccessKind, Coherence, HierarchyConfig};
 use mb_processor::{Memory, Service, Syscall, SyscallHandler, SyscallResult};
 
 /// A service of the handler of these tests: it records thread and cycle of the call.
@@ -82,14 +82,14 @@ fn barrel(config: &BarrelConfig, program: &[Do]) -> Barrel<Script> {
     let stacks = Stacks { top: DATA + (1 << 20), bytes: 256 };
     let mut barrel = Barrel::new(config, Script::new(program), memory, stacks).unwrap();
     for core in 0..config.hierarchy.cores {
-        barrel.hierarchy().warm(core, Access::Fetch, CODE, 4 * program.len() as u64 + 4);
+        barrel.hierarchy().warm(core, AccessKind::Fetch, CODE, 4 * program.len() as u64 + 4);
     }
     barrel
 }
 
 fn finish(barrel: &mut Barrel<Script>) -> Notes {
     let mut notes = Notes::default();
-    assert_eq!(barrel.run_until(Cycles::MAX, &mut notes), Ok(Stop::Waiting));
+    assert_eq!(barrel.run_until(Cycles::MAX, &mut notes), Ok(BarrelStop::Waiting));
     assert_eq!(barrel.live_threads(), 0, "every thread has ended");
     notes
 }
@@ -116,7 +116,7 @@ fn a_single_thread_takes_the_sum_of_the_cycles_of_its_instructions() {
         &[LOOK, FINISH],
     ]);
     let mut barrel = barrel(&config, &code);
-    barrel.hierarchy().warm(0, Access::Load, DATA, 4);
+    barrel.hierarchy().warm(0, AccessKind::Load, DATA, 4);
     barrel.spawn(CODE, &[], Cycles(0));
     let notes = finish(&mut barrel);
     let took = 1 + 100 + 10 * 3 + 5 * 20 + 2 + 20;
@@ -237,8 +237,8 @@ fn a_trap_names_thread_and_cycle_and_an_invalid_configuration_its_parameter() {
 fn the_exit_of_a_program_ends_the_run() {
     let mut barrel = barrel(&config(1, 2), &[LOOK, Do::Exit]);
     barrel.spawn(CODE, &[], Cycles(0));
-    assert_eq!(barrel.run_until(Cycles(3), &mut Notes::default()), Ok(Stop::Until));
-    assert_eq!(barrel.run_until(Cycles(4), &mut Notes::default()), Ok(Stop::Exited(0)));
+    assert_eq!(barrel.run_until(Cycles(3), &mut Notes::default()), Ok(BarrelStop::Until));
+    assert_eq!(barrel.run_until(Cycles(4), &mut Notes::default()), Ok(BarrelStop::Exited(0)));
     assert_eq!(barrel.next_event(), None);
 }
 

@@ -48,7 +48,7 @@ proptest! {
         let mut until = 0;
         for piece in pieces.iter().cycle() {
             until += piece;
-            if parts.run_until(Cycles(until), &mut of_parts).unwrap() == Stop::Waiting {
+            if parts.run_until(Cycles(until), &mut of_parts).unwrap() == BarrelStop::Waiting {
                 break;
             }
         }

@@ -20,7 +20,7 @@ fn a_new_thread_and_its_creator_continue_in_the_same_cycle() {
 
 #[test]
 fn new_threads_spread_over_the_cores_or_fill_them_in_order() {
-    for (placement, cores) in [(Placement::Spread, [2, 1, 1]), (Placement::Fill, [2, 2, 0])] {
+    for (placement, cores) in [(SpawnPolicy::Spread, [2, 1, 1]), (SpawnPolicy::Fill, [2, 2, 0])] {
         let config = BarrelConfig { placement, ..config(3, 2) };
         let mut barrel = barrel(&config, &[FINISH]);
         for _ in 0..4 {
@@ -117,7 +117,7 @@ fn the_host_wakes_the_thread_that_waits_longest() {
         barrel.spawn(CODE, &[], Cycles(5 * start));
     }
     let mut notes = Notes::default();
-    assert_eq!(barrel.run_until(Cycles(1000), &mut notes), Ok(Stop::Waiting));
+    assert_eq!(barrel.run_until(Cycles(1000), &mut notes), Ok(BarrelStop::Waiting));
     assert_eq!((barrel.now(), barrel.next_event()), (Cycles(1000), None));
     notes.open = true;
     for round in 0..3 {
@@ -125,6 +125,6 @@ fn the_host_wakes_the_thread_that_waits_longest() {
     }
     assert!(!barrel.wake(Cycles(5000)));
     assert_eq!(barrel.next_event(), Some(Cycles(2000)));
-    assert_eq!(barrel.run_until(Cycles::MAX, &mut notes), Ok(Stop::Waiting));
+    assert_eq!(barrel.run_until(Cycles::MAX, &mut notes), Ok(BarrelStop::Waiting));
     assert_eq!(notes.marks, [(0, 2001), (1, 2101), (2, 2201)]);
 }

@@ -3,7 +3,7 @@
 
 use mb_processor::FixedLatency;
 use mb_processor::chip::{Chip, ChipConfig, smt};
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, Region, Request};
+use mb_processor::system::{AddressKind, Answer, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem};
 
 use crate::assembler::{DATA, TEXT, address, exit, flat, ld, sd};
 use crate::run::{Log, finish};
@@ -22,14 +22,14 @@ impl MemorySystem for Announced {
         self.memory.code(core, address)
     }
 
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         match self.memory.request(cycle, request) {
             Answer::Ready { at, value } => Answer::Ready { at: at + self.later, value },
             answer => answer,
         }
     }
 
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         self.memory.advance(cycle, completed);
     }
 
@@ -49,7 +49,7 @@ impl MemorySystem for Announced {
         self.memory.invalidate_instructions(core);
     }
 
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         self.memory.region(address, width)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Blocking cores: closed formulas, and every cycle of random programs by the rules of their documentation.
 
-use mb_processor::chip::{Cause, Chip, ChipConfig, Passage, blocking, cmp, smt};
+use mb_processor::chip::{Chip, ChipConfig, IssueStall, Passage, blocking, cmp, smt};
 use mb_processor::rv64::{Effect, Operation, Rounding};
 use mb_processor::system::NoDevice;
 use mb_processor::{FixedLatency, Memory};
@@ -42,7 +42,7 @@ fn a_taken_branch_costs_its_latency_and_the_redirection() {
         assert_eq!((last.pc, last.issued), (TEXT + 8, 2 + 9 * (1 + latency + redirect)));
         let statistics = chip.statistics(0);
         assert_eq!((statistics.branches, statistics.mispredicted), (10, 9));
-        assert_eq!(statistics.empty[Cause::Branch as usize], 9 * (latency + redirect - 1));
+        assert_eq!(statistics.empty[IssueStall::Branch as usize], 9 * (latency + redirect - 1));
     }
 }
 

@@ -2,7 +2,7 @@
 //! Chips on private L1 caches above a shared L2: results, runs in pieces, and code that changes.
 
 use mb_core::random::Random;
-use mb_processor::chip::{Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{Hart, Isa, Memory, Program, Rv64, Step};
@@ -71,8 +71,8 @@ fn a_run_on_caches_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pi
             chip.simulate_every_cycle(mode == 1);
             let mut log = Log::default();
             let mut pieces = Random::of(seed, &[3]);
-            let mut stop = Stop::Until;
-            while mode == 2 && stop != Stop::Halted {
+            let mut stop = ChipStop::Until;
+            while mode == 2 && stop != ChipStop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
                 stop = chip
                     .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))
@@ -102,7 +102,7 @@ fn a_guest_program_has_its_results_on_caches() {
                 chip.halt(hart);
             }
             let stop = chip.run_until(100_000_000, &mut memory, &mut Console::default()).unwrap();
-            assert_eq!(stop, Stop::Exited { hart: 0, status: 0 });
+            assert_eq!(stop, ChipStop::Exited { hart: 0, status: 0 });
         }
     }
 }

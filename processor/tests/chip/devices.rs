@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use mb_processor::chip::{Chip, ChipConfig, ChipObserver, Passage, Stop, cmp, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipObserver, ChipStop, Passage, cmp, in_order, smt};
 use mb_processor::predictor::Direction;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{Device, DeviceAnswer, MemorySystem};
@@ -59,8 +59,8 @@ fn run<M: MemorySystem>(config: &ChipConfig, mut memory: M) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
         match chip.run_observed(100_000, &mut memory, &mut Console::default(), &mut Guard::default()).unwrap() {
-            Stop::Exited { .. } => {}
-            Stop::Halted => break,
+            ChipStop::Exited { .. } => {}
+            ChipStop::Halted => break,
             stop => panic!("{stop:?} at {:#x}", chip.pc(0)),
         }
     }

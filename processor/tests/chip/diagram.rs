@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The Kanata export.
 
-use mb_processor::chip::{Chip, ChipConfig, ChipKanata, Passage, Stop, hart_and_pc, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipStop, Passage, hart_and_pc, smt};
 use mb_processor::predictor::Direction;
 
 use crate::Console;
@@ -20,7 +20,7 @@ fn diagram(interval: std::ops::Range<u64>) -> String {
     let name: fn(&Passage) -> String = hart_and_pc;
     let mut kanata = ChipKanata::new(interval, name);
     let mut watcher = Watcher::Diagram(&mut kanata);
-    while chip.run_observed(1000, &mut memory, &mut Console::default(), &mut watcher).unwrap() != Stop::Halted {}
+    while chip.run_observed(1000, &mut memory, &mut Console::default(), &mut watcher).unwrap() != ChipStop::Halted {}
     let mut text = String::new();
     kanata.finish(&mut text).unwrap();
     text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Closed formulas: the cycle of each stage of small programs.
 
-use mb_processor::chip::{Cause, Chip, ChipConfig, FetchPolicy, Passage, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueStall, Passage, cmp, cmp2, in_order, smt};
 use mb_processor::predictor::Direction;
 
 use crate::assembler::{
@@ -370,7 +370,7 @@ fn every_issue_slot_is_used_or_has_a_cause() {
             assert_eq!(slots, chip.now() * u64::from(config.issue_width));
         }
         let statistics = chip.statistics(0);
-        assert!(statistics.lost(Cause::Memory) > statistics.slots() / 4, "{statistics:?}");
+        assert!(statistics.lost(IssueStall::Memory) > statistics.slots() / 4, "{statistics:?}");
         assert_eq!(statistics.committed + statistics.squashed, statistics.fetched);
     }
 }

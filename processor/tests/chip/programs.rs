@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The committed guest programs: the results are those of functional execution.
 
-use mb_processor::chip::{Chip, ChipConfig, Stop, blocking, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, blocking, cmp, cmp2, in_order, smt};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
@@ -52,7 +52,7 @@ fn check(elf: &[u8], config: &ChipConfig, latency: u64, fetch: u64) {
     }
     let mut console = Console::default();
     let stop = chip.run_until(100_000_000, &mut memory, &mut console).unwrap();
-    assert_eq!(stop, Stop::Exited { hart: 0, status });
+    assert_eq!(stop, ChipStop::Exited { hart: 0, status });
     assert_eq!(chip.statistics(0).committed, count);
     assert!(!console.written.is_empty() || count > 1000);
     assert_eq!(console.written, handler.0);

@@ -3,7 +3,7 @@
 //! that skip no cycle.
 
 use mb_core::random::Random;
-use mb_processor::chip::{Chip, ChipConfig, FetchPolicy, IssueOrder, Passage, Stop, blocking, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, FetchPolicy, IssueOrder, Passage, blocking, smt};
 use mb_processor::predictor::Direction;
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
@@ -179,8 +179,8 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
             chip.simulate_every_cycle(mode == 1);
             let mut log = Log::default();
             let mut pieces = Random::of(seed, &[3]);
-            let mut stop = Stop::Until;
-            while mode == 2 && stop != Stop::Halted {
+            let mut stop = ChipStop::Until;
+            while mode == 2 && stop != ChipStop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
                 stop = chip
                     .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))

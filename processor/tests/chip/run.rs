@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Runs with the passage of every instruction.
 
-use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipObserver, Passage, Stop};
+use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipObserver, ChipStop, Passage};
 use mb_processor::system::MemorySystem;
 
 use crate::Console;
@@ -45,8 +45,8 @@ impl ChipObserver for Watcher<'_> {
 pub(crate) fn finish<M: MemorySystem>(chip: &mut Chip, memory: &mut M, log: &mut Log) {
     loop {
         match chip.run_observed(1_000_000, memory, &mut Console::default(), &mut Watcher::Log(log)).unwrap() {
-            Stop::Exited { .. } => {}
-            Stop::Halted => return,
+            ChipStop::Exited { .. } => {}
+            ChipStop::Halted => return,
             stop => {
                 let pcs: Vec<_> = (0..chip.config().harts()).map(|hart| chip.pc(hart)).collect();
                 panic!("{stop:?}; the harts are at {pcs:x?}")

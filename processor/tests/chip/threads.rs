@@ -2,7 +2,7 @@
 //! Harts that share memory: locks, atomics, waits, and the order of accesses.
 
 use mb_processor::FixedLatency;
-use mb_processor::chip::{Cause, Chip, ChipConfig, Stop, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, IssueStall, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
 
@@ -33,8 +33,8 @@ fn run_on<M: MemorySystem>(mut memory: M, config: &ChipConfig) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
         match chip.run_until(10_000_000, &mut memory, &mut Console::default()).unwrap() {
-            Stop::Exited { .. } => {}
-            Stop::Halted => return (memory, chip),
+            ChipStop::Exited { .. } => {}
+            ChipStop::Halted => return (memory, chip),
             stop => {
                 let pcs: Vec<_> = (0..config.harts()).map(|hart| (chip.pc(hart), chip.register(hart, 9))).collect();
                 panic!("{stop:?} in cycle {}: {pcs:x?}, {config:?}", chip.now())
@@ -114,8 +114,8 @@ fn a_hart_that_waits_for_a_reservation_uses_no_issue_slots() {
     assert_eq!(committed(&waits), 10);
     assert!(committed(&spins) > 1000, "{}", committed(&spins));
     let statistics = waits.statistics(1);
-    assert!(statistics.lost(Cause::Waiting) * 10 > statistics.slots() * 9, "{statistics:?}");
-    assert_eq!(spins.statistics(1).lost(Cause::Waiting), 0);
+    assert!(statistics.lost(IssueStall::Waiting) * 10 > statistics.slots() * 9, "{statistics:?}");
+    assert_eq!(spins.statistics(1).lost(IssueStall::Waiting), 0);
 }
 
 #[test]

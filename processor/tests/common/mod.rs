@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use mb_processor::{
-    BranchKind, Fault, Hart, InstructionClass, Memory, Register, Retired, Service, StaticInstruction, Step, Syscall,
-    SyscallHandler, SyscallResult,
+    BranchKind, Fault, Hart, InstructionClass, Memory, RegisterNumber, Retired, Service, StaticInstruction, Step,
+    Syscall, SyscallHandler, SyscallResult,
 };
 
 /// Address of instruction 0; each instruction has four bytes.
@@ -94,7 +94,7 @@ impl Hart for Script {
             Do::Call(..) | Do::Exit => (InstructionClass::System, 0, BranchKind::None),
             Do::Illegal => return None,
         };
-        let none = [Register::NONE; 3];
+        let none = [RegisterNumber::NONE; 3];
         Some(StaticInstruction { class, branch, sources: none, destinations: none, bytes: 4, access })
     }
 

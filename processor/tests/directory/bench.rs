@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A memory system with its time.
 
-use mb_processor::system::{Answer, Completion, MemorySystem, Request, RequestKind, Source};
+use mb_processor::system::{Answer, CompletedKind, CompletedRequest, MemoryRequest, MemorySystem, RequestKind};
 
 /// First address of memory: of home 0 and of the first set of each cache.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -9,11 +9,11 @@ pub(crate) const BASE: u64 = 0x10_0000;
 pub(crate) struct Bench<M> {
     pub(crate) memory: M,
     pub(crate) now: u64,
-    pub(crate) completed: Vec<Completion>,
+    pub(crate) completed: Vec<CompletedRequest>,
 }
 
-pub(crate) fn request(core: usize, context: u8, address: u64, kind: RequestKind) -> Request {
-    Request { core, context, tag: 0, address, width: 8, kind }
+pub(crate) fn request(core: usize, context: u8, address: u64, kind: RequestKind) -> MemoryRequest {
+    MemoryRequest { core, context, tag: 0, address, width: 8, kind }
 }
 
 impl<M: MemorySystem> Bench<M> {
@@ -33,7 +33,7 @@ impl<M: MemorySystem> Bench<M> {
     }
 
     /// The cycles that a request takes from now on, and its value. A refused one is repeated.
-    pub(crate) fn takes(&mut self, request: Request) -> (u64, u64) {
+    pub(crate) fn takes(&mut self, request: MemoryRequest) -> (u64, u64) {
         self.completed.clear();
         let begin = self.now;
         loop {
@@ -47,7 +47,7 @@ impl<M: MemorySystem> Bench<M> {
         loop {
             let next = self.memory.next_event().expect("a pending request completes");
             self.to(next);
-            if let Some(done) = self.completed.iter().find(|done| done.source == Source::Data) {
+            if let Some(done) = self.completed.iter().find(|done| done.source == CompletedKind::Data) {
                 return (done.at - begin, done.value);
             }
         }

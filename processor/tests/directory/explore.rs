@@ -4,24 +4,24 @@
 use std::collections::BTreeSet;
 
 use mb_processor::directory::protocol::{
-    CacheAction, CacheEvent, CacheState, CacheTransition, Design, DirectoryAction, DirectoryEvent, DirectoryState,
-    DirectoryTransition, Protocol,
+    CacheAction, CacheEvent, CacheState, CacheTransition, DeviceTransactions, DirectoryAction, DirectoryEvent,
+    DirectoryState, DirectoryTransition, Protocol,
 };
 use stateright::Model;
 
 use super::model::{Found, Op, Size, System, World, explore, symmetries};
 
 /// The requests of a device in a design.
-fn device(design: Design) -> Vec<Op> {
+fn device(design: DeviceTransactions) -> Vec<Op> {
     let mut ops = vec![Op::DeviceGetX, Op::DeviceWrite, Op::DeviceRelease];
-    ops.push(if design == Design::Base { Op::DeviceGetS } else { Op::DeviceCopy });
-    if design == Design::OptCache {
+    ops.push(if design == DeviceTransactions::Base { Op::DeviceGetS } else { Op::DeviceCopy });
+    if design == DeviceTransactions::OptCache {
         ops.push(Op::DeviceBlank);
     }
     ops
 }
 
-fn system(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
+fn system(design: DeviceTransactions, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
     let devices = (0..usize::from(nodes)).map(|node| if node < devices { device(design) } else { Vec::new() });
     System {
         protocol: Protocol::new(design, migratory),
@@ -44,7 +44,8 @@ fn holds(name: &str, system: System) -> Found {
     found
 }
 
-const DESIGNS: [Design; 3] = [Design::Base, Design::OptCopy, Design::OptCache];
+const DESIGNS: [DeviceTransactions; 3] =
+    [DeviceTransactions::Base, DeviceTransactions::OptCopy, DeviceTransactions::OptCache];
 
 #[test]
 fn two_caches_and_one_device_keep_the_invariants() {
@@ -82,7 +83,7 @@ fn directory(
 
 /// Asserts that a planted fault violates an invariant, which is named.
 #[expect(clippy::print_stdout, reason = "the violations are a result")]
-fn fails(design: Design, migratory: bool, plant: impl Fn(&mut Protocol), expected: &str) {
+fn fails(design: DeviceTransactions, migratory: bool, plant: impl Fn(&mut Protocol), expected: &str) {
     let mut system = system(design, migratory, 2, 1, 1);
     plant(&mut system.protocol);
     let found = explore(system);
@@ -98,66 +99,66 @@ fn planted_faults_violate_each_invariant() {
     use DirectoryState as D;
     // One writer or many readers.
     let keeps = cache(C::S, CacheEvent::Inv, |entry| entry.next = C::S);
-    fails(Design::Base, false, keeps, "a copy that can be read is old");
+    fails(DeviceTransactions::Base, false, keeps, "a copy that can be read is old");
     let ignores = cache(C::S, CacheEvent::Inv, |entry| {
         entry.actions.retain(|&action| action != CacheAction::Drop);
         entry.next = C::S;
     });
-    fails(Design::Base, false, ignores, "one writer or many readers");
+    fails(DeviceTransactions::Base, false, ignores, "one writer or many readers");
     let silent = directory(D::S, DirectoryEvent::GetX, |entry| {
         entry.actions.retain(|&action| action != A::InvalidateSharers);
     });
-    fails(Design::Base, false, silent, "deadlock");
+    fails(DeviceTransactions::Base, false, silent, "deadlock");
     let early = cache(C::IM, CacheEvent::DataMore, |entry| {
         entry.actions.extend([CacheAction::UnblockExclusive, CacheAction::Restart]);
         entry.next = C::M;
     });
-    fails(Design::Base, false, early, "one writer or many readers");
+    fails(DeviceTransactions::Base, false, early, "one writer or many readers");
     // Values.
     let clean = cache(C::M, CacheEvent::Replace, |entry| {
         entry.actions = vec![CacheAction::SendPutE];
         entry.next = C::EI;
     });
-    fails(Design::Base, false, clean, "the last write is lost");
+    fails(DeviceTransactions::Base, false, clean, "the last write is lost");
     let shares = cache(C::M, CacheEvent::FwdGetS, |entry| entry.next = C::S);
-    fails(Design::Base, false, shares, "the last write is lost");
+    fails(DeviceTransactions::Base, false, shares, "the last write is lost");
     let forgets =
         directory(D::M, DirectoryEvent::PutM, |entry| entry.actions.retain(|&action| action != A::WriteMemory));
-    fails(Design::Base, true, forgets, "the last write is lost");
+    fails(DeviceTransactions::Base, true, forgets, "the last write is lost");
     let late = directory(D::I, DirectoryEvent::PutStale, |entry| entry.actions.insert(0, A::WriteMemory));
-    fails(Design::Base, false, late, "the last write is lost");
+    fails(DeviceTransactions::Base, false, late, "the last write is lost");
     let stays = cache(C::SM, CacheEvent::Inv, |entry| entry.next = C::SM);
-    fails(Design::Base, false, stays, "a copy that can be read is old");
+    fails(DeviceTransactions::Base, false, stays, "a copy that can be read is old");
     let exclusive = cache(C::ID, CacheEvent::Modified, |entry| {
         entry.actions = vec![CacheAction::Deliver, CacheAction::UnblockShared, CacheAction::Restart];
         entry.next = C::I;
     });
-    fails(Design::Base, true, exclusive, "lost");
+    fails(DeviceTransactions::Base, true, exclusive, "lost");
     // Answers.
     let mute = cache(C::I, CacheEvent::Inv, |entry| entry.actions.clear());
-    fails(Design::Base, false, mute, "deadlock");
+    fails(DeviceTransactions::Base, false, mute, "deadlock");
     let busy = directory(D::SS, DirectoryEvent::UnblockShared, |entry| entry.next = D::SS);
-    fails(Design::Base, false, busy, "deadlock");
+    fails(DeviceTransactions::Base, false, busy, "deadlock");
     let asleep = cache(C::IS, CacheEvent::Data, |entry| {
         entry.actions.retain(|&action| action != CacheAction::Restart);
     });
-    fails(Design::Base, false, asleep, "deadlock");
+    fails(DeviceTransactions::Base, false, asleep, "deadlock");
     let forever = directory(D::MS, DirectoryEvent::GetX, |entry| {
         entry.actions.clear();
         entry.next = D::MS;
     });
-    fails(Design::Base, false, forever, "deadlock");
+    fails(DeviceTransactions::Base, false, forever, "deadlock");
     // The device.
     let kept = cache(C::D, CacheEvent::FwdGetX, |entry| entry.next = C::D);
-    fails(Design::Base, false, kept, "a copy that can be read is old");
+    fails(DeviceTransactions::Base, false, kept, "a copy that can be read is old");
     let changed = directory(D::MC, DirectoryEvent::CopyDone, |entry| entry.next = D::S);
-    fails(Design::OptCopy, false, changed, "with an old value");
+    fails(DeviceTransactions::OptCopy, false, changed, "with an old value");
     let missing = |protocol: &mut Protocol| protocol.set_cache(C::O, CacheEvent::FwdGetX, None);
     let expected = "cache controller: event FwdGetX in state O of line 0x0; expected an event of the table";
-    fails(Design::Base, false, missing, expected);
+    fails(DeviceTransactions::Base, false, missing, expected);
     let unasked =
         directory(D::M, DirectoryEvent::Blank, |entry| entry.actions.retain(|&action| action != A::InvalidateOwner));
-    fails(Design::OptCache, false, unasked, "one writer or many readers");
+    fails(DeviceTransactions::OptCache, false, unasked, "one writer or many readers");
 }
 
 /// All states of a system, without the explorer.
@@ -179,13 +180,17 @@ fn walk(system: &System) -> BTreeSet<World> {
 /// The states of a system without its symmetries turn into those that are explored with them, and into no others.
 #[test]
 fn symmetries_leave_out_no_state() {
-    assert!(symmetries(&system(Design::Base, true, 2, 1, 1)).is_empty(), "a node with a device, and one without");
+    assert!(
+        symmetries(&system(DeviceTransactions::Base, true, 2, 1, 1)).is_empty(),
+        "a node with a device, and one without"
+    );
     for (nodes, devices, lines, ordered, kinds) in
         [(2, 0, 1, true, 1), (2, 0, 1, false, 1), (1, 1, 2, true, 1), (3, 0, 1, true, 5)]
     {
-        let whole = system(Design::Base, true, nodes, devices, lines);
+        let whole = system(DeviceTransactions::Base, true, nodes, devices, lines);
         let whole = System { ordered, ..whole };
-        let reduced = System { symmetries: symmetries(&whole), ..system(Design::Base, true, nodes, devices, lines) };
+        let reduced =
+            System { symmetries: symmetries(&whole), ..system(DeviceTransactions::Base, true, nodes, devices, lines) };
         let reduced = System { ordered, ..reduced };
         assert_eq!(reduced.symmetries.len(), kinds, "{nodes} nodes, {lines} lines");
         let (all, representatives) = (walk(&whole), walk(&reduced));
@@ -198,13 +203,13 @@ fn symmetries_leave_out_no_state() {
 }
 
 /// A larger system: every message order of a pair, without runs to the end.
-fn large(design: Design, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
+fn large(design: DeviceTransactions, migratory: bool, nodes: u8, devices: usize, lines: u8) -> System {
     let whole = System { size: Size::Large, ..system(design, migratory, nodes, devices, lines) };
     System { symmetries: symmetries(&whole), ..whole }
 }
 
 /// Three caches with two devices and one line.
-fn three(design: Design, migratory: bool) {
+fn three(design: DeviceTransactions, migratory: bool) {
     holds(
         &format!("3 caches, 2 devices, 1 line, {design:?}, migratory {migratory}"),
         large(design, migratory, 3, 2, 1),
@@ -212,7 +217,7 @@ fn three(design: Design, migratory: bool) {
 }
 
 /// Two caches of one line each, so that one line evicts the other, one device and two lines.
-fn two_lines(design: Design, migratory: bool) {
+fn two_lines(design: DeviceTransactions, migratory: bool) {
     let system = System { size: Size::SingleLine, ..large(design, migratory, 2, 1, 2) };
     holds(&format!("2 caches of one line, 1 device, 2 lines, {design:?}, migratory {migratory}"), system);
 }
@@ -223,7 +228,7 @@ macro_rules! large_systems {
         #[test]
         #[ignore = "millions of states; `make nightly` runs it"]
         fn $name() {
-            $kind(Design::$design, $migratory);
+            $kind(DeviceTransactions::$design, $migratory);
         }
     )+};
 }

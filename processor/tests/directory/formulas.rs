@@ -2,11 +2,11 @@
 //! Closed formulas. Each test states the times of the preset as a sum of its parameters.
 
 use mb_processor::Memory;
-use mb_processor::directory::protocol::{CacheState, Design, MessageKind};
+use mb_processor::directory::protocol::{CacheState, DeviceTransactions, MessageKind};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig, SwitchConfig};
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::rv64::AtomicKind;
-use mb_processor::system::{Answer, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
+use mb_processor::system::{Answer, CompletedKind, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 use super::bench::{BASE, Bench, request};
 
@@ -61,7 +61,7 @@ fn from_memory(links: u64) -> u64 {
 
 impl Bench<CoherentMemory> {
     /// As `takes`, from an even cycle on, with everything at rest.
-    fn takes_even(&mut self, request: Request) -> (u64, u64) {
+    fn takes_even(&mut self, request: MemoryRequest) -> (u64, u64) {
         self.settle();
         let start = even(self.now);
         self.to(start);
@@ -111,7 +111,7 @@ fn a_fetch_takes_the_time_of_the_level_that_has_its_line() {
     bench.to(from_memory(2) - 1);
     assert_eq!(bench.completed, []);
     bench.to(from_memory(2));
-    assert_eq!(bench.completed[0].source, Source::Fetch);
+    assert_eq!(bench.completed[0].source, CompletedKind::Fetch);
     assert_eq!(bench.memory.fetch(bench.now, 0, 0, address), FetchAnswer::Ready { at: bench.now + HIT, version: 0 });
     // fence.i moves it to the L2; a load moves it from there to the data cache.
     bench.memory.invalidate_instructions(0);
@@ -280,11 +280,11 @@ fn a_device_has_two_operations_in_a_cycle() {
 #[test]
 fn designs_differ_in_what_a_copy_leaves_behind() {
     for (design, migratory) in [
-        (Design::Base, true),
-        (Design::Base, false),
-        (Design::OptCopy, true),
-        (Design::OptCopy, false),
-        (Design::OptCache, true),
+        (DeviceTransactions::Base, true),
+        (DeviceTransactions::Base, false),
+        (DeviceTransactions::OptCopy, true),
+        (DeviceTransactions::OptCopy, false),
+        (DeviceTransactions::OptCache, true),
     ] {
         let mut bench = machine(&DirectoryConfig { design, migratory, ..preset() });
         let address = line_of(1);
@@ -304,8 +304,8 @@ fn designs_differ_in_what_a_copy_leaves_behind() {
         assert_eq!(bench.memory.state(0, address), CacheState::I);
         let owner = match (design, migratory) {
             // The line went to the device, and from there to memory.
-            (Design::Base, true) => CacheState::I,
-            (Design::Base, false) => CacheState::O,
+            (DeviceTransactions::Base, true) => CacheState::I,
+            (DeviceTransactions::Base, false) => CacheState::O,
             _ => CacheState::M,
         };
         assert_eq!(bench.memory.state(2, address), owner, "{design:?}");
@@ -314,14 +314,14 @@ fn designs_differ_in_what_a_copy_leaves_behind() {
         assert_eq!((statistics.device.private, statistics.device.global), (1, 0));
         assert_eq!((statistics.core.private, statistics.core.global, statistics.l1_misses()), (0, 0, 0));
         let writes = bench.memory.statistics().memory_writes;
-        assert_eq!(writes, u64::from(design == Design::Base && migratory), "{design:?}");
+        assert_eq!(writes, u64::from(design == DeviceTransactions::Base && migratory), "{design:?}");
         assert_eq!(bench.memory.bytes(address, 8), Some(&9_u64.to_le_bytes()[..]));
     }
 }
 
 #[test]
 fn a_device_owns_writes_and_loses_lines() {
-    let mut bench = machine(&DirectoryConfig { design: Design::OptCache, ..preset() });
+    let mut bench = machine(&DirectoryConfig { design: DeviceTransactions::OptCache, ..preset() });
     let address = line_of(1);
     bench.takes_even(request(2, 0, address, store(9)));
     bench.settle();
@@ -361,7 +361,8 @@ fn a_device_owns_writes_and_loses_lines() {
 #[test]
 fn a_line_of_the_device_is_in_the_cache_of_the_chosen_level() {
     for (level, expected) in [(2, L2), (1, HIT)] {
-        let mut bench = machine(&DirectoryConfig { design: Design::OptCache, device_level: level, ..preset() });
+        let mut bench =
+            machine(&DirectoryConfig { design: DeviceTransactions::OptCache, device_level: level, ..preset() });
         // Five lines of a set of the L1, which has four ways.
         for way in 0..5 {
             let address = BASE + way * (8 << 10);

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use mb_core::random::Random;
 use mb_processor::Syscall;
 use mb_processor::SyscallResult;
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, blocking, cmp, in_order, smt};
-use mb_processor::directory::protocol::{CacheAction, CacheEvent, CacheState, Design, Protocol, Transition};
-use mb_processor::directory::{CacheConfig, CoherentMemory, DirectoryConfig};
+use mb_processor::chip::{CallHandler, Chip, ChipConfig, ChipStop, blocking, cmp, in_order, smt};
+use mb_processor::directory::protocol::{
+    CacheAction, CacheEvent, CacheState, DeviceTransactions, Protocol, Transition,
+};
+use mb_processor::directory::{CoherentMemory, DirectoryConfig, NodeCacheConfig};
 use mb_processor::system::{MemorySystem, NoDevice};
 
 use super::assembler::{
@@ -66,18 +68,27 @@ fn configuration(harts: usize, seed: u64) -> (ChipConfig, DirectoryConfig) {
         _ => cmp(harts),
     };
     let table = DirectoryConfig::gu2011(16, 1);
-    let small = DirectoryConfig { l2: CacheConfig { bytes: 32 << 10, ..table.l2 }, ..table };
+    let small = DirectoryConfig { l2: NodeCacheConfig { bytes: 32 << 10, ..table.l2 }, ..table };
     let base = if seed.is_multiple_of(3) { tiny() } else { small };
     let (nodes, contexts) = (chip.cores.max(if seed.is_multiple_of(5) { 16 } else { 1 }), chip.contexts);
-    (chip, DirectoryConfig { nodes, contexts, migratory: seed.is_multiple_of(2), design: Design::OptCache, ..base })
+    (
+        chip,
+        DirectoryConfig {
+            nodes,
+            contexts,
+            migratory: seed.is_multiple_of(2),
+            design: DeviceTransactions::OptCache,
+            ..base
+        },
+    )
 }
 
 /// Runs a program on all harts; false if it does not end.
 fn finish(chip: &mut Chip, memory: &mut CoherentMemory) -> bool {
     while chip.now() < 1_000_000 {
         match chip.run_until(1_000_000, memory, &mut Exits).expect("no fault") {
-            Stop::Halted => return true,
-            Stop::Exited { .. } => {}
+            ChipStop::Halted => return true,
+            ChipStop::Exited { .. } => {}
             _ => return false,
         }
     }

@@ -11,8 +11,8 @@
 use std::fmt::Write as _;
 
 use mb_processor::directory::protocol::{
-    CacheAction, CacheEvent, CacheState, CacheTransition, DirectoryAction, DirectoryEntry, Message, MessageKind,
-    Outgoing, Protocol, Target, cache_event, directory_event, step_directory,
+    CacheAction, CacheEvent, CacheState, CacheTransition, DirectoryAction, DirectoryEntry, MessageKind, MessageTarget,
+    Outgoing, Protocol, ProtocolMessage, cache_event, directory_event, step_directory,
 };
 use stateright::{Checker, Model, Property};
 
@@ -37,7 +37,7 @@ pub(crate) struct Copy {
 pub(crate) struct Flight {
     to: u8,
     line: u8,
-    message: Message,
+    message: ProtocolMessage,
     data: Option<bool>,
 }
 
@@ -155,7 +155,7 @@ impl Symmetry {
             next.memory[usize::from(line)] = memory;
         }
         for flight in &mut next.flights {
-            let Message { from, requester, .. } = flight.message;
+            let ProtocolMessage { from, requester, .. } = flight.message;
             flight.to = self.node(flight.to);
             flight.line = self.lines[usize::from(flight.line)];
             (flight.message.from, flight.message.requester) = (self.node(from), self.node(requester));
@@ -257,11 +257,11 @@ impl System {
             if let Some((target, kind)) = action.message() {
                 let message = flight.map(|flight| flight.message);
                 let to = match (target, message) {
-                    (Target::Requester, Some(message)) => message.requester,
+                    (MessageTarget::Requester, Some(message)) => message.requester,
                     _ => HOME,
                 };
                 let acks = message.map_or(0, |message| message.acks);
-                let message = Message { kind, from: node as u8, requester: node as u8, acks };
+                let message = ProtocolMessage { kind, from: node as u8, requester: node as u8, acks };
                 let data = if kind.has_data() { world.copies[node][line].data } else { None };
                 self.send(world, Flight { to, line: line as u8, message, data });
                 continue;
@@ -357,7 +357,7 @@ impl System {
                 Outgoing::Send(to, kind, acks) => (to, kind, acks, None),
                 Outgoing::SendMemory(to, kind, acks) => (to, kind, acks, Some(world.memory[line])),
             };
-            let message = Message { kind, from: HOME, requester: flight.message.from, acks };
+            let message = ProtocolMessage { kind, from: HOME, requester: flight.message.from, acks };
             self.send(world, Flight { to, line: flight.line, message, data });
         }
         true

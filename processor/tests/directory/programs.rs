@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on the cores of a chip: results of functional execution, and code that changes.
 
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, Stop, blocking, cmp, cmp2, in_order, smt};
+use mb_processor::chip::{CallHandler, Chip, ChipConfig, ChipStop, blocking, cmp, cmp2, in_order, smt};
 use mb_processor::directory::protocol::Protocol;
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
 use mb_processor::system::{MemorySystem, NoDevice};
@@ -74,7 +74,7 @@ fn a_guest_program_has_the_results_of_functional_execution() {
             let mut chip = Chip::new(&config, program.entry()).unwrap();
             let mut console = Written::default();
             let stop = chip.run_until(100_000_000, &mut memory, &mut console).unwrap();
-            assert_eq!(stop, Stop::Exited { hart: 0, status });
+            assert_eq!(stop, ChipStop::Exited { hart: 0, status });
             assert_eq!(console.0, handler.0);
             for register in 0..32 {
                 assert_eq!(chip.register(0, register), untimed.register(register), "x{register}");
@@ -94,8 +94,8 @@ fn finish(config: &ChipConfig, caches: &DirectoryConfig, words: &[u32]) -> Chip 
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
         match chip.run_until(1_000_000, &mut memory, &mut Written::default()).unwrap() {
-            Stop::Halted => return chip,
-            Stop::Exited { .. } => {}
+            ChipStop::Halted => return chip,
+            ChipStop::Exited { .. } => {}
             stop => panic!("{stop:?}"),
         }
     }
@@ -156,7 +156,7 @@ fn code_and_data_in_one_line_make_progress() {
 /// The page shows the table of the design with all its rows.
 #[test]
 fn the_documentation_shows_the_table() {
-    let config = DirectoryConfig { design: mb_processor::directory::protocol::Design::OptCache, ..tiny() };
+    let config = DirectoryConfig { design: mb_processor::directory::protocol::DeviceTransactions::OptCache, ..tiny() };
     let table = Protocol::new(config.design, true).to_string();
     let page = include_str!("../../../docs/coherence.md");
     assert!(page.contains(&table), "docs/coherence.md has another table; expected:\n{table}");

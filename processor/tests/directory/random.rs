@@ -9,9 +9,10 @@
 //! In between everything comes to rest, and all of memory is compared.
 
 use mb_processor::directory::protocol::{
-    CacheAction, CacheEvent, CacheState, Design, DirectoryAction, DirectoryEvent, DirectoryState, Protocol, Transition,
+    CacheAction, CacheEvent, CacheState, DeviceTransactions, DirectoryAction, DirectoryEvent, DirectoryState, Protocol,
+    Transition,
 };
-use mb_processor::directory::{CacheConfig, DirectoryConfig};
+use mb_processor::directory::{DirectoryConfig, NodeCacheConfig};
 
 use super::tester::{AccessResult, Tester, tiny};
 
@@ -26,7 +27,7 @@ fn run(config: &DirectoryConfig, protocol: Option<Protocol>, seed: u64, accesses
 fn chips() -> Vec<DirectoryConfig> {
     let table = DirectoryConfig::gu2011(16, 1);
     let mut all = Vec::new();
-    for design in [Design::Base, Design::OptCopy, Design::OptCache] {
+    for design in [DeviceTransactions::Base, DeviceTransactions::OptCopy, DeviceTransactions::OptCache] {
         for migratory in [false, true] {
             all.push(DirectoryConfig { design, migratory, ..table });
         }
@@ -124,8 +125,8 @@ fn cache(protocol: &mut Protocol, state: CacheState, event: CacheEvent, actions:
 #[test]
 fn sixty_four_nodes_agree_with_a_flat_memory() {
     let table = DirectoryConfig::gu2011(64, 1);
-    let l2 = CacheConfig { bytes: 16 << 10, ..table.l2 };
-    for design in [Design::Base, Design::OptCache] {
+    let l2 = NodeCacheConfig { bytes: 16 << 10, ..table.l2 };
+    for design in [DeviceTransactions::Base, DeviceTransactions::OptCache] {
         let config = DirectoryConfig { l2, design, ..table };
         let kinds = run(&config, None, 1, 50_000);
         assert!(kinds.is_ok(), "{design:?}: {kinds:?}");

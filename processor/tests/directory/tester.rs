@@ -3,11 +3,13 @@
 
 use mb_core::random::Random;
 use mb_processor::Memory;
-use mb_processor::directory::protocol::{Design, Protocol};
-use mb_processor::directory::{CacheConfig, CoherentMemory, DirectoryConfig};
+use mb_processor::directory::protocol::{DeviceTransactions, Protocol};
+use mb_processor::directory::{CoherentMemory, DirectoryConfig, NodeCacheConfig};
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::rv64::AtomicKind;
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
+use mb_processor::system::{
+    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 
 const BASE: u64 = 0x10_0000;
 /// Bytes of the private area of a hart.
@@ -74,8 +76,8 @@ pub(crate) type AccessResult = Result<[u64; 8], String>;
 
 /// Caches of few lines, so that lines leave them all the time.
 pub(crate) fn tiny() -> DirectoryConfig {
-    let l1 = CacheConfig { bytes: 128, ways: 1, hit: 1, ports: 2, mshrs: 2 };
-    let l2 = CacheConfig { bytes: 256, ways: 2, hit: 3, ports: 1, mshrs: 0 };
+    let l1 = NodeCacheConfig { bytes: 128, ways: 1, hit: 1, ports: 2, mshrs: 2 };
+    let l2 = NodeCacheConfig { bytes: 256, ways: 2, hit: 3, ports: 1, mshrs: 0 };
     DirectoryConfig { instruction: l1, data: l1, l2, write_backs: 1, store_buffer: 3, ..DirectoryConfig::gu2011(4, 2) }
 }
 
@@ -105,7 +107,7 @@ impl Tester {
             now: 1,
             accesses: 0,
             kinds: [0; 8],
-            blanks: config.design == Design::OptCache,
+            blanks: config.design == DeviceTransactions::OptCache,
         }
     }
 
@@ -217,7 +219,7 @@ impl Tester {
             }
         };
         let address = if matches!(wait, Wait::Private(_)) { place } else { self.address(place) };
-        let request_of_hart = Request { core, context, tag: 0, address, width, kind: request };
+        let request_of_hart = MemoryRequest { core, context, tag: 0, address, width, kind: request };
         let at_once = if self.random.below(2) == 0 { self.at_once(&request_of_hart) } else { None };
         let answer = at_once.unwrap_or_else(|| self.memory.request(self.now, request_of_hart));
         if answer == Answer::Retry {
@@ -255,8 +257,8 @@ impl Tester {
     }
 
     /// The short way to the answer of a request, if it has one.
-    fn at_once(&mut self, request: &Request) -> Option<Answer> {
-        let Request { core, context, address, width, kind, .. } = *request;
+    fn at_once(&mut self, request: &MemoryRequest) -> Option<Answer> {
+        let MemoryRequest { core, context, address, width, kind, .. } = *request;
         match kind {
             RequestKind::Load => {
                 let (at, value) = self.memory.load_at_once(self.now, core, context, address, width)?;
@@ -400,13 +402,13 @@ impl Tester {
         Ok(())
     }
 
-    fn step(&mut self, issues: bool, completed: &mut Vec<Completion>) -> Result<(), String> {
+    fn step(&mut self, issues: bool, completed: &mut Vec<CompletedRequest>) -> Result<(), String> {
         self.now += 1;
         self.memory.advance(self.now, completed);
         for node in 0..self.nodes {
             self.device_events(node)?;
         }
-        for done in completed.drain(..).filter(|done| done.source == Source::Data) {
+        for done in completed.drain(..).filter(|done| done.source == CompletedKind::Data) {
             let hart = done.core * self.contexts + usize::from(done.context);
             let (wait, place) = self.harts[hart].waits.take().ok_or("a completion without a request")?;
             self.answer(hart, wait, place, done.value)?;
@@ -428,7 +430,7 @@ impl Tester {
     }
 
     /// Lets everything come to rest, and compares all of memory.
-    fn rest(&mut self, completed: &mut Vec<Completion>) -> Result<(), String> {
+    fn rest(&mut self, completed: &mut Vec<CompletedRequest>) -> Result<(), String> {
         let limit = self.now + 200_000;
         while self.memory.next_event().is_some() {
             self.step(false, completed)?;

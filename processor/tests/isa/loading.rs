@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mb_processor::{Image, Isa, LoadError, Ppc32, Program, Rv64};
+use mb_processor::{Isa, LoadError, PhysicalImage, Ppc32, Program, Rv64};
 use proptest::prelude::*;
 
 use super::elf::{self, CODE, DATA, DATA_BYTES};
@@ -18,7 +18,7 @@ fn every_guest_program_loads_with_its_symbols() {
         if path.file_name().is_some_and(|name| name == "kernel.rv64.elf") {
             let file = std::fs::read(&path).expect("a file");
             assert!(matches!(Program::load(&file), Err(LoadError::Segment { address: 0xffff_ffc0_8000_0000, .. })));
-            let image = Image::read(&file).expect("an image");
+            let image = PhysicalImage::read(&file).expect("an image");
             assert_eq!((image.entry(), image.end() > 0x8020_0000), (0x8000_0000, true));
             continue;
         }

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use mb_core::random::Random;
-use mb_processor::{BranchKind, Hart, InstructionClass, Isa, Ppc32, Program, Register, Rv64};
+use mb_processor::{BranchKind, Hart, InstructionClass, Isa, Ppc32, Program, RegisterNumber, Rv64};
 
 use super::lockstep::compare;
 use super::{elf, emulator};
@@ -81,7 +81,7 @@ mod ppc32 {
         for (place, mut word) in words.into_iter().enumerate() {
             let Some(instruction) = decoded.instruction_at(elf::CODE + 4 * place as u64) else { continue };
             let (opcode, code) = (word >> 26, word >> 1 & 0x3ff);
-            let kept = |register: &Register| (27..32).contains(&register.0) || register.0 == 1;
+            let kept = |register: &RegisterNumber| (27..32).contains(&register.0) || register.0 == 1;
             // Left out: the time base, which differs; mtxer, which is used below with implemented
             // bits; isel, which the emulated model lacks; and multiply-accumulate without
             // saturation, whose result qemu 7.2 never writes.
@@ -256,7 +256,7 @@ mod rv64 {
         let mut pool = Vec::new();
         for (place, mut word) in words.into_iter().enumerate() {
             let Some(instruction) = decoded.instruction_at(elf::CODE + 4 * place as u64) else { continue };
-            let kept = |register: &Register| [STACK, BASE, ATOMIC, RESERVED].contains(&register.0.into());
+            let kept = |register: &RegisterNumber| [STACK, BASE, ATOMIC, RESERVED].contains(&register.0.into());
             let conditional = word & 0x7f == 0x2f && matches!(word >> 27, 2 | 3);
             let left_out =
                 conditional || instruction.branch != BranchKind::None || instruction.class == InstructionClass::System;

@@ -2,7 +2,7 @@
 //! Branches, and instructions that execute alone.
 
 use mb_core::Cycles;
-use mb_processor::out_of_order::{Stop, ppc440};
+use mb_processor::out_of_order::{OutOfOrderStop, ppc440};
 use mb_processor::predictor::Direction;
 use mb_processor::{BranchKind, InstructionClass, Memory};
 
@@ -207,13 +207,13 @@ fn a_waiting_system_call_stops_the_core_until_it_has_a_result() {
     let mut run = |bench: &mut Bench, until| {
         bench.core.run(&mut hart, &mut memory, &mut bench.host, &mut bench.hierarchy, Cycles(until)).unwrap()
     };
-    assert_eq!(run(&mut bench, 100), Stop::Waiting);
-    assert_eq!(run(&mut bench, 100), Stop::Waiting);
+    assert_eq!(run(&mut bench, 100), OutOfOrderStop::Waiting);
+    assert_eq!(run(&mut bench, 100), OutOfOrderStop::Waiting);
     assert_eq!(bench.core.now(), Cycles(1), "fetched in 0");
     bench.core.skip(Cycles(50));
     bench.host.waits = false;
-    assert_eq!(run(&mut bench, 53), Stop::Until);
-    assert_eq!(run(&mut bench, 100), Stop::Exited(0));
+    assert_eq!(run(&mut bench, 53), OutOfOrderStop::Until);
+    assert_eq!(run(&mut bench, 100), OutOfOrderStop::Exited(0));
     assert_eq!(bench.host.calls, [1, 1, 50]);
     assert_eq!(
         bench.core.now(),

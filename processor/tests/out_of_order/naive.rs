@@ -4,10 +4,10 @@
 //! and caches are those of the real core.
 
 use mb_core::Cycles;
-use mb_processor::hierarchy::{Access, Hierarchy, Reply};
+use mb_processor::hierarchy::{AccessKind, Hierarchy, Reply};
 use mb_processor::out_of_order::{Disambiguation, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Prediction, PredictionOutcome, Predictor};
-use mb_processor::{BranchKind, FloatLatencies, InstructionClass, Register, Retired};
+use mb_processor::{BranchKind, FloatLatencies, InstructionClass, RegisterNumber, Retired};
 
 use crate::script::CoreConfig;
 
@@ -145,7 +145,7 @@ impl Naive {
             let instruction = one.retired.instruction;
             if one.class() == InstructionClass::Store {
                 let (address, bytes) = (one.retired.address, u64::from(instruction.access));
-                if let Reply::Retry(_) = self.hierarchy.access(0, Access::Store, address, bytes, Cycles(self.now)) {
+                if let Reply::Retry(_) = self.hierarchy.access(0, AccessKind::Store, address, bytes, Cycles(self.now)) {
                     return;
                 }
             }
@@ -159,7 +159,7 @@ impl Naive {
     /// Whether source number `place` of instruction `index` is available.
     fn is_available(&self, index: usize, place: usize) -> bool {
         let source = self.all[index].retired.instruction.sources[place];
-        if source == Register::NONE {
+        if source == RegisterNumber::NONE {
             return true;
         }
         for one in self.all[..index].iter().rev() {
@@ -248,9 +248,11 @@ impl Naive {
             let bytes = u64::from(retired.instruction.access);
             let reply = match retired.instruction.class {
                 InstructionClass::Store => Reply::Ready(Cycles(now)),
-                InstructionClass::Load if forwarded => self.hierarchy.use_port(0, Access::Load, Cycles(now)),
-                InstructionClass::Load => self.hierarchy.access(0, Access::Load, retired.address, bytes, Cycles(now)),
-                _ => self.hierarchy.access(0, Access::Atomic, retired.address, bytes, Cycles(now)),
+                InstructionClass::Load if forwarded => self.hierarchy.use_port(0, AccessKind::Load, Cycles(now)),
+                InstructionClass::Load => {
+                    self.hierarchy.access(0, AccessKind::Load, retired.address, bytes, Cycles(now))
+                }
+                _ => self.hierarchy.access(0, AccessKind::Atomic, retired.address, bytes, Cycles(now)),
             };
             let Reply::Ready(at) = reply else { return false };
             self.all[index].accessed = now;
@@ -359,7 +361,7 @@ impl Naive {
             if self.block == block {
                 continue;
             }
-            match self.hierarchy.access(0, Access::Fetch, block * size, size, Cycles(self.now)) {
+            match self.hierarchy.access(0, AccessKind::Fetch, block * size, size, Cycles(self.now)) {
                 Reply::Ready(at) => {
                     self.block = block;
                     if at.0 > self.now + self.config.front_end.0 {

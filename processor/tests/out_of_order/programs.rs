@@ -4,7 +4,7 @@
 use mb_core::Cycles;
 use mb_processor::hierarchy::Hierarchy;
 use mb_processor::out_of_order::{
-    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, Stop, cortex_a72, ppc440,
+    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, OutOfOrderStop, cortex_a72, ppc440,
 };
 use mb_processor::predictor::Direction;
 use mb_processor::{
@@ -146,7 +146,7 @@ fn check<H: Hart + Clone>(program: &Elf, mut hart: H, (core, caches): &CoreConfi
     let mut core = OutOfOrder::new(*core, 0).unwrap();
     let until = Cycles(100_000_000);
     let stop = core.run_observed(&mut hart, &mut memory, &mut console, &mut hierarchy, until, &mut executed).unwrap();
-    assert_eq!(stop, Stop::Exited(status));
+    assert_eq!(stop, OutOfOrderStop::Exited(status));
     assert_eq!(executed.0, expected);
     assert!(memory == untimed.1, "the final memory differs");
     assert_eq!(console.written, untimed.2.written);

@@ -7,15 +7,15 @@
 use mb_core::Cycles;
 use mb_processor::out_of_order::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig, ppc440};
 use mb_processor::predictor::{Direction, PredictorConfig};
-use mb_processor::{BranchKind, FloatLatencies, InstructionClass, Register, Retired, StaticInstruction};
+use mb_processor::{BranchKind, FloatLatencies, InstructionClass, RegisterNumber, Retired, StaticInstruction};
 use proptest::prelude::*;
 
 use crate::naive::{Naive, Times};
 use crate::script::{Bench, CoreConfig, DATA, Program, TEXT};
 
 /// A register out of few, so that many instructions depend on each other.
-fn register() -> impl Strategy<Value = Register> {
-    prop_oneof![1 => Just(Register::NONE), 3 => (3_u8..9).prop_map(Register)]
+fn register() -> impl Strategy<Value = RegisterNumber> {
+    prop_oneof![1 => Just(RegisterNumber::NONE), 3 => (3_u8..9).prop_map(RegisterNumber)]
 }
 
 fn instruction() -> impl Strategy<Value = (StaticInstruction, u64, u64)> {
@@ -60,8 +60,8 @@ fn instruction() -> impl Strategy<Value = (StaticInstruction, u64, u64)> {
             } else {
                 0
             };
-            let second = if second == first { Register::NONE } else { second };
-            let destinations = [first, second, Register::NONE];
+            let second = if second == first { RegisterNumber::NONE } else { second };
+            let destinations = [first, second, RegisterNumber::NONE];
             (StaticInstruction { class, branch, sources, destinations, bytes, access }, DATA + place, choice)
         })
 }
@@ -205,10 +205,10 @@ proptest! {
         }
         // The earliest cycle in which each register is available. An access takes its address
         // computation and at least one cycle.
-        let mut available = [0; Register::LIMIT];
+        let mut available = [0; RegisterNumber::LIMIT];
         for retired in &program.instructions {
             let instruction = &retired.instruction;
-            let latest = |sources: &[Register]| {
+            let latest = |sources: &[RegisterNumber]| {
                 let cycles = sources.iter().filter_map(|source| available.get(usize::from(source.0)));
                 cycles.max().copied().unwrap_or(0)
             };

@@ -2,12 +2,12 @@
 //! Programs that are lists of executed instructions, and a core that runs them.
 
 use mb_core::Cycles;
-use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy, HierarchyConfig};
+use mb_processor::hierarchy::{AccessKind, CacheStatistics, Hierarchy, HierarchyConfig};
 use mb_processor::out_of_order::{
-    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, Stop,
+    CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderConfig, OutOfOrderStatistics, OutOfOrderStop,
 };
 use mb_processor::{
-    BranchKind, Fault, Hart, InstructionClass, Memory, Register, Retired, StaticInstruction, Step, Syscall,
+    BranchKind, Fault, Hart, InstructionClass, Memory, RegisterNumber, Retired, StaticInstruction, Step, Syscall,
     SyscallHandler, SyscallResult,
 };
 
@@ -89,7 +89,7 @@ pub(crate) struct Program {
     pc: u64,
 }
 
-const NONE: Register = Register::NONE;
+const NONE: RegisterNumber = RegisterNumber::NONE;
 
 impl Program {
     pub(crate) fn new() -> Self {
@@ -99,8 +99,8 @@ impl Program {
     fn push(
         &mut self,
         class: InstructionClass,
-        sources: [Register; 3],
-        destination: Register,
+        sources: [RegisterNumber; 3],
+        destination: RegisterNumber,
         address: u64,
         access: u8,
     ) {
@@ -118,12 +118,12 @@ impl Program {
 
     /// An operation of a functional unit with one source.
     pub(crate) fn compute(&mut self, class: InstructionClass, from: u8, to: u8) {
-        self.push(class, [Register(from), NONE, NONE], Register(to), 0, 0);
+        self.push(class, [RegisterNumber(from), NONE, NONE], RegisterNumber(to), 0, 0);
     }
 
     /// An operation of a functional unit without sources.
     pub(crate) fn constant(&mut self, class: InstructionClass, to: u8) {
-        self.push(class, [NONE; 3], Register(to), 0, 0);
+        self.push(class, [NONE; 3], RegisterNumber(to), 0, 0);
     }
 
     /// A load of eight bytes from an address in a register.
@@ -132,7 +132,7 @@ impl Program {
     }
 
     pub(crate) fn load_part(&mut self, base: u8, to: u8, address: u64, bytes: u8) {
-        self.push(InstructionClass::Load, [Register(base), NONE, NONE], Register(to), address, bytes);
+        self.push(InstructionClass::Load, [RegisterNumber(base), NONE, NONE], RegisterNumber(to), address, bytes);
     }
 
     pub(crate) fn store(&mut self, base: u8, data: u8, address: u64) {
@@ -140,11 +140,17 @@ impl Program {
     }
 
     pub(crate) fn store_part(&mut self, base: u8, data: u8, address: u64, bytes: u8) {
-        self.push(InstructionClass::Store, [Register(base), NONE, Register(data)], NONE, address, bytes);
+        self.push(InstructionClass::Store, [RegisterNumber(base), NONE, RegisterNumber(data)], NONE, address, bytes);
     }
 
     pub(crate) fn atomic(&mut self, base: u8, data: u8, to: u8, address: u64) {
-        self.push(InstructionClass::Atomic, [Register(base), NONE, Register(data)], Register(to), address, 8);
+        self.push(
+            InstructionClass::Atomic,
+            [RegisterNumber(base), NONE, RegisterNumber(data)],
+            RegisterNumber(to),
+            address,
+            8,
+        );
     }
 
     pub(crate) fn alone(&mut self, class: InstructionClass) {
@@ -153,7 +159,7 @@ impl Program {
 
     /// A branch that reads a register, or none; `to` is its target if it is taken.
     pub(crate) fn branch(&mut self, branch: BranchKind, from: Option<u8>, to: u64, taken: bool) {
-        self.push(InstructionClass::Integer, [from.map_or(NONE, Register), NONE, NONE], NONE, 0, 0);
+        self.push(InstructionClass::Integer, [from.map_or(NONE, RegisterNumber), NONE, NONE], NONE, 0, 0);
         let last = self.instructions.last_mut().expect("it was just pushed");
         last.instruction.branch = branch;
         if taken {
@@ -204,9 +210,9 @@ impl Bench {
     /// Warm caches: the instruction cache, and `data` bytes from `DATA` on in the data cache.
     pub(crate) fn warm(config: &CoreConfig, data: u64) -> Self {
         let mut bench = Self::new(config);
-        bench.hierarchy.warm(0, Access::Fetch, 0, 0x8000);
+        bench.hierarchy.warm(0, AccessKind::Fetch, 0, 0x8000);
         if data > 0 {
-            bench.hierarchy.warm(0, Access::Load, DATA, data);
+            bench.hierarchy.warm(0, AccessKind::Load, DATA, data);
         }
         bench
     }
@@ -226,8 +232,8 @@ impl Bench {
                 &mut Log(&mut self.timings),
             );
             match stop.unwrap() {
-                Stop::Until => assert!(self.core.now().0 < 10_000_000, "the pipeline is stuck"),
-                Stop::Exited(0) => return,
+                OutOfOrderStop::Until => assert!(self.core.now().0 < 10_000_000, "the pipeline is stuck"),
+                OutOfOrderStop::Exited(0) => return,
                 stop => panic!("{stop:?}"),
             }
         }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::SharedL2;
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, Region, Request, RequestKind};
+use mb_processor::system::{
+    AddressKind, Answer, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, RequestKind,
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
@@ -28,14 +30,14 @@ pub(crate) struct Faulty {
     inner: SharedL2,
     fault: Fault,
     /// A store that is held back, by core, with the last cycle.
-    held: BTreeMap<usize, (u64, Request)>,
+    held: BTreeMap<usize, (u64, MemoryRequest)>,
     /// Values by core and address.
     copies: BTreeMap<(usize, u64), u64>,
     /// Stores that were not performed when they were last looked at.
-    buffered: Vec<Request>,
+    buffered: Vec<MemoryRequest>,
     /// Loads of atomics, and stores that follow them.
-    split: Vec<Request>,
-    later: Vec<Request>,
+    split: Vec<MemoryRequest>,
+    later: Vec<MemoryRequest>,
     /// Addresses of loads on their way, by core, context and tag.
     loads: BTreeMap<(usize, u8, u32), u64>,
 }
@@ -54,7 +56,7 @@ impl Faulty {
         }
     }
 
-    fn stale(&mut self, cycle: u64, request: Request) -> Answer {
+    fn stale(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         let place = (request.core, request.address);
         if let RequestKind::Store { value } = request.kind {
             self.copies.insert(place, value);
@@ -76,8 +78,8 @@ impl Faulty {
 }
 
 impl MemorySystem for Faulty {
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
-        let Request { core, context, address, kind, .. } = request;
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+        let MemoryRequest { core, context, address, kind, .. } = request;
         match (self.fault, kind) {
             (Fault::ReorderedStores, RequestKind::Store { .. }) if !self.held.contains_key(&core) => {
                 self.held.insert(core, (cycle + 30, request));
@@ -100,17 +102,17 @@ impl MemorySystem for Faulty {
                 }
             }
             (Fault::KeptReservation, RequestKind::StoreConditional { value }) => {
-                self.inner.request(cycle, Request { kind: RequestKind::Store { value }, ..request })
+                self.inner.request(cycle, MemoryRequest { kind: RequestKind::Store { value }, ..request })
             }
             (Fault::SplitAtomics, RequestKind::Atomic { kind: AtomicKind::Add, operand }) => {
-                let answer = self.inner.request(cycle, Request { kind: RequestKind::Load, ..request });
+                let answer = self.inner.request(cycle, MemoryRequest { kind: RequestKind::Load, ..request });
                 match answer {
                     Answer::Ready { value, .. } => {
                         let kind = RequestKind::Store { value: value + operand };
-                        self.later.push(Request { kind, ..request });
+                        self.later.push(MemoryRequest { kind, ..request });
                     }
                     Answer::Pending => {
-                        self.split.push(Request { core, context, ..request });
+                        self.split.push(MemoryRequest { core, context, ..request });
                     }
                     _ => {}
                 }
@@ -120,7 +122,7 @@ impl MemorySystem for Faulty {
         }
     }
 
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         let before = completed.len();
         self.inner.advance(cycle, completed);
         for done in &completed[before..] {
@@ -130,7 +132,7 @@ impl MemorySystem for Faulty {
             if let Some(place) = self.split.iter().position(|one| (one.core, one.context) == (done.core, done.context))
             {
                 let kind = RequestKind::Store { value: done.value + 1 };
-                self.later.push(Request { kind, ..self.split.remove(place) });
+                self.later.push(MemoryRequest { kind, ..self.split.remove(place) });
             }
         }
         let inner = &mut self.inner;
@@ -162,7 +164,7 @@ impl MemorySystem for Faulty {
         self.inner.invalidate_instructions(core);
     }
 
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         self.inner.region(address, width)
     }
 

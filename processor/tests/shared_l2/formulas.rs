@@ -4,7 +4,9 @@
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
+use mb_processor::system::{
+    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 
 use super::{BASE, Bench, Counter, LENGTH, machine, request};
 
@@ -52,7 +54,8 @@ fn a_fetch_takes_the_time_of_the_level_that_has_its_line() {
     bench.to(MEMORY - 1);
     assert_eq!(bench.completed, []);
     bench.to(MEMORY);
-    let expected = Completion { source: Source::Fetch, core: 0, context: 0, tag: 0, at: MEMORY, value: BASE };
+    let expected =
+        CompletedRequest { source: CompletedKind::Fetch, core: 0, context: 0, tag: 0, at: MEMORY, value: BASE };
     assert_eq!(bench.completed, [expected]);
     assert_eq!(bench.memory.fetch(MEMORY, 0, 0, BASE + 4), FetchAnswer::Ready { at: MEMORY + HIT, version: 1 });
     assert_eq!(bench.memory.statistics().bus.requests, 1);
@@ -323,7 +326,7 @@ fn a_dma_transfer_takes_its_cycles_on_the_memory_bus() {
         assert_eq!(bench.completed, []);
         bench.to(begin + 1 + beats);
         let at = bench.now;
-        let done = Completion { source: Source::Dma, core: 0, context: 0, tag: 3, at, value: 0 };
+        let done = CompletedRequest { source: CompletedKind::Dma, core: 0, context: 0, tag: 3, at, value: 0 };
         assert_eq!(bench.completed, [done]);
         assert_eq!(bench.memory.bytes(address, 1500), Some(&packet[..]));
     }
@@ -350,9 +353,9 @@ fn dma_invalidates_copies_and_writes_modified_lines_back_first() {
     let begin = bench.now;
     assert!(bench.memory.dma_write(begin, 0, BASE + 2, &[7, 8]));
     bench.to(begin + 1 + 4);
-    assert_eq!(bench.completed.iter().filter(|one| one.source == Source::Dma).count(), 0);
+    assert_eq!(bench.completed.iter().filter(|one| one.source == CompletedKind::Dma).count(), 0);
     bench.to(begin + 1 + 4 + 1);
-    assert_eq!(bench.completed.iter().filter(|one| one.source == Source::Dma).count(), 1);
+    assert_eq!(bench.completed.iter().filter(|one| one.source == CompletedKind::Dma).count(), 1);
     // Neither the L1 nor the L2 has a copy.
     assert_eq!(bench.takes(request(0, 0, BASE, LOAD)), (MEMORY, 0x1111_1111_0807_1111));
     // All of a modified line: nothing is written back. A read writes back, and the copies stay.
@@ -460,7 +463,7 @@ fn memory_may_begin_and_end_inside_a_line() {
     let mut bench = Bench { memory, now: 0, completed: Vec::new() };
     for (address, inside) in [(BASE + 8, false), (BASE + 10, true), (BASE + 72, true), (BASE + 74, false)] {
         let fetch = bench.memory.fetch(bench.now, 0, 0, address);
-        let two = Request { width: 2, ..request(0, 0, address, LOAD) };
+        let two = MemoryRequest { width: 2, ..request(0, 0, address, LOAD) };
         let load = bench.memory.request(bench.now, two);
         if inside {
             assert_eq!((fetch, load), (FetchAnswer::Pending, Answer::Pending), "{address:#x}");

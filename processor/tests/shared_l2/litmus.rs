@@ -12,7 +12,7 @@ use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, Completion, MemorySystem, NoDevice, Request, RequestKind};
+use mb_processor::system::{Answer, CompletedRequest, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 use super::BASE;
 use super::faulty::{Fault, Faulty};
@@ -95,7 +95,7 @@ impl Hart<'_> {
             return;
         }
         let (core, context, tag) = (self.core, self.context, self.next as u32);
-        let request = Request { core, context, tag, address: address(place), width: 8, kind };
+        let request = MemoryRequest { core, context, tag, address: address(place), width: 8, kind };
         match memory.request(cycle, request) {
             Answer::Retry => return,
             Answer::Ready { value, .. } => {
@@ -110,7 +110,7 @@ impl Hart<'_> {
         self.delay = random.pick(&[0, 0, 1, 3, 20]);
     }
 
-    fn complete(&mut self, done: &Completion) {
+    fn complete(&mut self, done: &CompletedRequest) {
         let step = done.tag as usize;
         let place = self.pending.iter().position(|&pending| pending == step).expect("a step on its way");
         self.pending.remove(place);
@@ -161,7 +161,7 @@ fn outcomes(threads: &[&[Step]], placement: Placement, fault: Fault, runs: u64) 
             for place in [X, Y] {
                 if random.below(2) == 0 {
                     let (address, kind) = (address(place), RequestKind::Load);
-                    memory.request(cycle, Request { core, context: 0, tag: 0, address, width: 8, kind });
+                    memory.request(cycle, MemoryRequest { core, context: 0, tag: 0, address, width: 8, kind });
                     cycle += 200;
                     memory.advance(cycle, &mut completed);
                 }
@@ -334,7 +334,7 @@ fn count(harts: usize, contexts: usize, fault: Fault, conditional: bool, seed: u
                 (true, Some(value)) => RequestKind::StoreConditional { value: value + 1 },
             };
             let (core, context) = (hart / contexts, (hart % contexts) as u8);
-            match memory.request(cycle, Request { core, context, tag: 0, address: BASE, width: 8, kind }) {
+            match memory.request(cycle, MemoryRequest { core, context, tag: 0, address: BASE, width: 8, kind }) {
                 Answer::Ready { value, .. } => answers.push((hart, value)),
                 Answer::Pending => answers.push((hart, u64::MAX)),
                 _ => {}

@@ -13,7 +13,7 @@ mod random;
 use mb_processor::Memory;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{
-    Answer, Completion, Device, DeviceAnswer, MemorySystem, NoDevice, Request, RequestKind, Source,
+    Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
 };
 
 /// First address of memory.
@@ -59,7 +59,7 @@ impl Device for Counter {
 pub(crate) struct Bench<M> {
     pub(crate) memory: M,
     pub(crate) now: u64,
-    pub(crate) completed: Vec<Completion>,
+    pub(crate) completed: Vec<CompletedRequest>,
 }
 
 pub(crate) fn machine(config: &SharedL2Config) -> Bench<SharedL2> {
@@ -67,8 +67,8 @@ pub(crate) fn machine(config: &SharedL2Config) -> Bench<SharedL2> {
     Bench { memory, now: 0, completed: Vec::new() }
 }
 
-pub(crate) fn request(core: usize, context: u8, address: u64, kind: RequestKind) -> Request {
-    Request { core, context, tag: 0, address, width: 8, kind }
+pub(crate) fn request(core: usize, context: u8, address: u64, kind: RequestKind) -> MemoryRequest {
+    MemoryRequest { core, context, tag: 0, address, width: 8, kind }
 }
 
 impl<M: MemorySystem> Bench<M> {
@@ -89,7 +89,7 @@ impl<M: MemorySystem> Bench<M> {
 
     /// Makes a request now; returns the cycle and the value of its answer or completion. A refused
     /// request is repeated in every cycle.
-    pub(crate) fn run(&mut self, request: Request) -> (u64, u64) {
+    pub(crate) fn run(&mut self, request: MemoryRequest) -> (u64, u64) {
         loop {
             match self.memory.request(self.now, request) {
                 Answer::Ready { at, value } => return (at, value),
@@ -101,8 +101,8 @@ impl<M: MemorySystem> Bench<M> {
         loop {
             let next = self.memory.next_event().expect("a pending request completes");
             self.to(next);
-            let mine = |one: &&Completion| {
-                one.source == Source::Data
+            let mine = |one: &&CompletedRequest| {
+                one.source == CompletedKind::Data
                     && (one.core, one.context, one.tag) == (request.core, request.context, request.tag)
             };
             if let Some(done) = self.completed.iter().find(mine) {
@@ -112,7 +112,7 @@ impl<M: MemorySystem> Bench<M> {
     }
 
     /// The cycles that a request takes from now on, and its value.
-    pub(crate) fn takes(&mut self, request: Request) -> (u64, u64) {
+    pub(crate) fn takes(&mut self, request: MemoryRequest) -> (u64, u64) {
         self.completed.clear();
         let begin = self.now;
         let (at, value) = self.run(request);

@@ -7,7 +7,7 @@ mod cycle;
 use std::collections::BTreeMap;
 
 use mb_processor::shared_l2::SharedL2Config;
-use mb_processor::system::{Answer, FetchAnswer, Request, RequestKind};
+use mb_processor::system::{Answer, FetchAnswer, MemoryRequest, RequestKind};
 
 use super::Counter;
 
@@ -48,7 +48,7 @@ struct Copy {
 /// An access in a write buffer, or a load that waits.
 #[derive(Clone, Debug)]
 struct Pending {
-    request: Request,
+    request: MemoryRequest,
     number: u64,
     ready: u64,
     sent: bool,
@@ -201,7 +201,7 @@ impl Naive {
         address / self.config.line
     }
 
-    fn lines(&self, request: &Request) -> Vec<u64> {
+    fn lines(&self, request: &MemoryRequest) -> Vec<u64> {
         (self.line(request.address)..=self.line(request.address + u64::from(request.width) - 1)).collect()
     }
 
@@ -237,7 +237,7 @@ impl Naive {
 
     /// The bytes of a load now: those of memory, replaced by those of earlier stores of its hart. Also
     /// returns whether all of them are of stores.
-    fn value(&self, request: &Request, number: u64) -> (u64, bool) {
+    fn value(&self, request: &MemoryRequest, number: u64) -> (u64, bool) {
         let mut all = true;
         let mut value = 0;
         for place in 0..u64::from(request.width) {
@@ -294,8 +294,8 @@ impl Naive {
         FetchAnswer::Pending
     }
 
-    pub(crate) fn request(&mut self, request: Request) -> Answer {
-        let Request { core, address, width, .. } = request;
+    pub(crate) fn request(&mut self, request: MemoryRequest) -> Answer {
+        let MemoryRequest { core, address, width, .. } = request;
         let at = self.now + self.config.data.hit;
         self.number += 1;
         let mut pending = Pending { request, number: self.number, ready: at, sent: false, lines: Vec::new(), early: 0 };

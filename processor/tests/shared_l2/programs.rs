@@ -7,7 +7,9 @@ use std::path::Path;
 
 use mb_processor::rv64::{AtomicKind, Effect, Operation, Rounding, extend};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, Completion, FetchAnswer, MemorySystem, NoDevice, Request, RequestKind, Source};
+use mb_processor::system::{
+    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
 use super::BASE;
@@ -37,7 +39,7 @@ struct Core<M> {
     pc: u64,
     registers: [u64; 32],
     instructions: u64,
-    completed: Vec<Completion>,
+    completed: Vec<CompletedRequest>,
 }
 
 impl<M: MemorySystem> Core<M> {
@@ -60,7 +62,7 @@ impl<M: MemorySystem> Core<M> {
                     return parcel;
                 }
                 FetchAnswer::Pending => {
-                    while !self.completed.iter().any(|done| done.source == Source::Fetch) {
+                    while !self.completed.iter().any(|done| done.source == CompletedKind::Fetch) {
                         self.wait_until(self.memory.next_event().expect("a line on its way"));
                     }
                     self.completed.clear();
@@ -72,7 +74,7 @@ impl<M: MemorySystem> Core<M> {
     }
 
     fn access(&mut self, address: u64, width: u8, kind: RequestKind) -> u64 {
-        let request = Request { core: 0, context: 0, tag: 1, address, width, kind };
+        let request = MemoryRequest { core: 0, context: 0, tag: 1, address, width, kind };
         loop {
             match self.memory.request(self.cycle, request) {
                 Answer::Ready { at, value } => {
@@ -82,7 +84,7 @@ impl<M: MemorySystem> Core<M> {
                 Answer::Retry => self.wait_until(self.cycle + 1),
                 Answer::Pending => loop {
                     if let Some(done) = self.completed.pop() {
-                        assert_eq!(done.source, Source::Data);
+                        assert_eq!(done.source, CompletedKind::Data);
                         return done.value;
                     }
                     self.wait_until(self.memory.next_event().expect("an access on its way"));

@@ -6,7 +6,7 @@ use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, MemorySystem, Request, RequestKind, Source};
+use mb_processor::system::{Answer, CompletedKind, MemoryRequest, MemorySystem, RequestKind};
 use proptest::prelude::*;
 
 use super::naive::{Counts, Defect, Naive};
@@ -58,7 +58,7 @@ fn address(random: &mut Random, config: &SharedL2Config) -> u64 {
     BASE + line % 0x100 * config.line + random.below(config.line)
 }
 
-fn request(random: &mut Random, config: &SharedL2Config, core: usize, tag: u32) -> Request {
+fn request(random: &mut Random, config: &SharedL2Config, core: usize, tag: u32) -> MemoryRequest {
     let mut address = address(random, config);
     let mut width = random.pick(&[1, 2, 4, 8]);
     let (value, choice) = (random.next(), random.below(20));
@@ -93,14 +93,21 @@ fn request(random: &mut Random, config: &SharedL2Config, core: usize, tag: u32) 
             && width == 4
         {
             let kind = RequestKind::Atomic { kind, operand: operand as i32 as u64 };
-            return Request { core, context: random.below(config.contexts as u64) as u8, tag, address, width, kind };
+            return MemoryRequest {
+                core,
+                context: random.below(config.contexts as u64) as u8,
+                tag,
+                address,
+                width,
+                kind,
+            };
         }
     }
     let end = BASE + BYTES as u64;
     if (BASE..end).contains(&address) {
         address = address.min(end - u64::from(width));
     }
-    Request { core, context: random.below(config.contexts as u64) as u8, tag, address, width, kind }
+    MemoryRequest { core, context: random.below(config.contexts as u64) as u8, tag, address, width, kind }
 }
 
 /// Compares the two for one seed; describes the first difference.
@@ -133,9 +140,9 @@ fn compare(seed: u64, defect: Defect) -> Result<Counts, String> {
             return Err(format!("cycle {cycle}: {found:x?}, expected {expected:x?}"));
         }
         for done in found.drain(..) {
-            waiting.retain(|hart| done.source != Source::Data || hart.2 != done.tag);
+            waiting.retain(|hart| done.source != CompletedKind::Data || hart.2 != done.tag);
             let read = naive.read.iter().find(|read| read.0 == done.tag).map(|read| read.1.clone());
-            if done.source == Source::Dma && model.take_read(done.tag) != read {
+            if done.source == CompletedKind::Dma && model.take_read(done.tag) != read {
                 return Err(format!("cycle {cycle}: the bytes of DMA transfer {}", done.tag));
             }
         }

@@ -66,7 +66,7 @@ fn finish<M: MemorySystem>(
     let mut chip = Chip::with_supervisor(config, &translation, &machine.states, 0).expect("a chip");
     chip.simulate_every_cycle(every);
     let stop = chip.run_until(100_000, memory, &mut Calls::default()).expect("no fault");
-    assert!(matches!(stop, chip::Stop::Exited { .. }), "{stop:?}");
+    assert!(matches!(stop, chip::ChipStop::Exited { .. }), "{stop:?}");
     (chip.state(0).expect("a precise state"), chip.now())
 }
 

@@ -2,8 +2,10 @@
 //! Small programs in both modes on harts without timing.
 
 use mb_processor::chip::{self, CallHandler, Chip, ChipConfig, TranslationConfig, blocking, cmp, in_order};
-use mb_processor::functional::{Functional, HartState, Host, HostAnswer, HostCall, HostMemory, Parameters, Stop};
-use mb_processor::rv64::supervisor::{Counters, Privilege, number as csr};
+use mb_processor::functional::{
+    Functional, FunctionalParameters, HartState, HartStop, HostAnswer, HostCall, HostMemory, SupervisorEnvironment,
+};
+use mb_processor::rv64::supervisor::{HartCounters, Privilege, number as csr};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Memory, Syscall, SyscallResult};
 
@@ -20,7 +22,7 @@ pub(crate) const DATA: u64 = BASE + 0x20_0000;
 #[derive(Default)]
 pub(crate) struct Calls(Vec<HostCall>);
 
-impl Host for Calls {
+impl SupervisorEnvironment for Calls {
     fn call(&mut self, call: HostCall, _: &mut dyn HostMemory) -> HostAnswer {
         self.answer(call)
     }
@@ -88,8 +90,8 @@ impl SupervisorHarts {
         state
     }
 
-    fn run(self) -> (Stop, Functional, Calls) {
-        let parameters = Parameters { quantum: self.quantum };
+    fn run(self) -> (HartStop, Functional, Calls) {
+        let parameters = FunctionalParameters { quantum: self.quantum };
         let mut harts = Functional::new(self.memory, NoDevice, &self.states, 0, parameters);
         let mut calls = Calls::default();
         let stop = harts.run(&mut calls, 100_000);
@@ -99,7 +101,7 @@ impl SupervisorHarts {
     /// The state of hart 0 after a run without time, which the handler ends.
     pub(crate) fn without_time(self) -> HartState {
         let (stop, harts, _) = self.run();
-        assert!(matches!(stop, Stop::Exited(_)), "{stop:?}");
+        assert!(matches!(stop, HartStop::Exited(_)), "{stop:?}");
         *harts.state(0)
     }
 
@@ -109,7 +111,7 @@ impl SupervisorHarts {
         let mut memory = FixedLatency::new(self.memory.clone(), NoDevice, self.states.len(), 1, latency, 2);
         let mut chip = Chip::with_supervisor(config, &translation, &self.states, 0).expect("a chip");
         let stop = chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
-        assert!(matches!(stop, chip::Stop::Exited { .. }), "{stop:?}");
+        assert!(matches!(stop, chip::ChipStop::Exited { .. }), "{stop:?}");
         (chip.state(0).expect("a precise state"), chip)
     }
 
@@ -119,7 +121,7 @@ impl SupervisorHarts {
         let configs = [cmp(harts), in_order(cmp(harts)), blocking(cmp(harts), 1), blocking(cmp(harts), 64)];
         let chips = configs.map(|config| self.time(&config, TranslationConfig::default(), 3).0);
         let (stop, harts, _) = self.run();
-        assert!(matches!(stop, Stop::Exited(_)), "{stop:?}");
+        assert!(matches!(stop, HartStop::Exited(_)), "{stop:?}");
         let trap = trap_of(harts.state(0));
         for state in chips {
             // A chip does not show the bits of a floating-point instruction that is off.
@@ -135,7 +137,7 @@ impl SupervisorHarts {
 
 /// scause, sepc and stval.
 pub(crate) fn trap_of(state: &HartState) -> (u64, u64, u64) {
-    let counters = Counters { cycle: 0, time: 0, retired: 0 };
+    let counters = HartCounters { cycle: 0, time: 0, retired: 0 };
     let read = |number| state.supervisor.read(number, false, counters).unwrap();
     (read(csr::SCAUSE), read(csr::SEPC), read(csr::STVAL))
 }
@@ -373,7 +375,7 @@ fn wfi_waits_for_the_timer_and_the_interrupt_is_taken_behind_it() {
     assert_eq!((trap_of(&chip), chip.retired), ((1 << 63 | 5, USER + 4, 0), 2));
     assert!((5000..5040).contains(&cycles.now()), "{}", cycles.now());
     let (stop, harts, calls) = machine.run();
-    assert_eq!(stop, Stop::Exited(0));
+    assert_eq!(stop, HartStop::Exited(0));
     assert!((5000..5016).contains(&calls.0[0].time), "{}", calls.0[0].time);
     // wfi, then the handler: addi and the call, which does not retire.
     assert_eq!(harts.state(0).retired, 2);
@@ -392,7 +394,7 @@ fn a_hart_is_woken_by_another() {
         state.supervisor.write(csr::SIE, 2);
     }
     let (stop, harts, calls) = machine.run();
-    assert_eq!(stop, Stop::Exited(7));
+    assert_eq!(stop, HartStop::Exited(7));
     assert_eq!(calls.0.iter().map(|call| (call.hart, call.number)).collect::<Vec<_>>(), [(0, 1), (1, 0)]);
     // Nobody takes the interrupt: sstatus.SIE is clear.
     assert_eq!(harts.counts(1).interrupts, 0);
@@ -403,7 +405,7 @@ fn a_machine_that_waits_for_nothing_is_idle() {
     let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[WFI]);
     machine.start(USER, false, false);
-    assert_eq!(machine.run().0, Stop::Idle);
+    assert_eq!(machine.run().0, HartStop::Idle);
 }
 
 #[test]
@@ -411,7 +413,7 @@ fn a_handler_that_cannot_be_fetched_stops_the_run() {
     let mut machine = SupervisorHarts::new(1);
     machine.put(USER, &[ECALL]);
     machine.start(USER, true, false).supervisor.write(csr::STVEC, 0x1000);
-    assert_eq!(machine.run().0, Stop::TrapLoop { hart: 0, handler: 0x1000 });
+    assert_eq!(machine.run().0, HartStop::TrapLoop { hart: 0, handler: 0x1000 });
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! The registers of supervisor mode, after the privileged specification.
 
 use mb_processor::rv64::supervisor::{
-    Cause, Counters, Exception, Interrupt, Privilege, Privileged, Supervisor, Written, number as csr,
+    Exception, HartCounters, Interrupt, Privilege, Privileged, Supervisor, TrapCause, Written, number as csr,
 };
 
-const COUNTERS: Counters = Counters { cycle: 11, time: 22, retired: 33 };
+const COUNTERS: HartCounters = HartCounters { cycle: 11, time: 22, retired: 33 };
 
 fn read(state: &Supervisor, number: u16) -> Option<u64> {
     state.read(number, false, COUNTERS)
@@ -106,7 +106,7 @@ fn traps_and_returns_stack_mode_and_interrupt_enable() {
             assert_eq!(status, (enabled, true, false));
             let mode = if user { Privilege::User } else { Privilege::Supervisor };
             assert_eq!(state.privilege(), mode);
-            assert_eq!(state.trap(Cause::Exception(Exception::StorePage, 0xdead), 0x104), 0x8000);
+            assert_eq!(state.trap(TrapCause::Exception(Exception::StorePage, 0xdead), 0x104), 0x8000);
             assert_eq!(read_status(&state), (false, enabled, !user));
             let trap = [csr::SEPC, csr::SCAUSE, csr::STVAL].map(|number| read(&state, number).unwrap());
             assert_eq!(trap, [0x104, 15, 0xdead]);
@@ -119,7 +119,7 @@ fn read_status(state: &Supervisor) -> (bool, bool, bool) {
     let mut state = *state;
     if state.privilege() == Privilege::User {
         // A trap moves the enable bit; undo that.
-        state.trap(Cause::Exception(Exception::UserCall, 0), 0);
+        state.trap(TrapCause::Exception(Exception::UserCall, 0), 0);
         let status = read(&state, csr::SSTATUS).unwrap();
         return (status >> 5 & 1 != 0, true, false);
     }
@@ -162,9 +162,9 @@ fn interrupts_have_the_order_external_software_timer() {
 fn a_vectored_handler_has_one_entry_for_each_interrupt() {
     let mut state = Supervisor::new();
     state.write(csr::STVEC, 0x8000 | 1);
-    assert_eq!(state.trap(Cause::Interrupt(Interrupt::External), 4), 0x8000 + 4 * 9);
+    assert_eq!(state.trap(TrapCause::Interrupt(Interrupt::External), 4), 0x8000 + 4 * 9);
     assert_eq!(read(&state, csr::SCAUSE), Some(1 << 63 | 9));
-    assert_eq!(state.trap(Cause::Exception(Exception::Illegal, 1), 4), 0x8000);
+    assert_eq!(state.trap(TrapCause::Exception(Exception::Illegal, 1), 4), 0x8000);
 }
 
 #[test]

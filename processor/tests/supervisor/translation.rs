@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use mb_processor::rv64::supervisor::Privilege;
-use mb_processor::rv64::sv39::{Access, Leaf, Mode, WalkFault, walk};
+use mb_processor::rv64::sv39::{Access, Leaf, PrivilegeState, WalkFault, walk};
 use proptest::prelude::*;
 
 /// The outcome of a translation: the physical address, a page fault, or an access fault.
@@ -12,7 +12,7 @@ type Translated = Result<u64, WalkFault>;
 
 /// "Virtual Address Translation Process", step by step, with LEVELS 3 and PTESIZE 8, in decimal
 /// arithmetic on fields instead of masks.
-fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Translated {
+fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: PrivilegeState) -> Translated {
     let sign = va >> 38 & 1;
     for bit in 39..64 {
         if va >> bit & 1 != sign {
@@ -70,7 +70,7 @@ fn naive(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: 
     }
 }
 
-fn real(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: Mode) -> Translated {
+fn real(tables: &BTreeMap<u64, u64>, root: u64, va: u64, access: Access, mode: PrivilegeState) -> Translated {
     let leaf = walk(root, va, |address| tables.get(&address).copied())?;
     if leaf.permits(access, mode) { Ok(leaf.physical(va)) } else { Err(WalkFault::Page) }
 }
@@ -108,10 +108,10 @@ fn tables() -> impl Strategy<Value = BTreeMap<u64, u64>> {
     })
 }
 
-fn mode() -> impl Strategy<Value = Mode> {
+fn mode() -> impl Strategy<Value = PrivilegeState> {
     (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(user, sum, mxr)| {
         let privilege = if user { Privilege::User } else { Privilege::Supervisor };
-        Mode { privilege, sum, mxr }
+        PrivilegeState { privilege, sum, mxr }
     })
 }
 
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn addresses_that_are_not_sign_extended_fault(address: u64) {
         let tables = (0..512).map(|slot| (4096 + slot * 8, slot << 28 | 0xcf)).collect();
-        let mode = Mode { privilege: Privilege::Supervisor, sum: false, mxr: false };
+        let mode = PrivilegeState { privilege: Privilege::Supervisor, sum: false, mxr: false };
         let found = real(&tables, 1, address, Access::Load, mode);
         prop_assert_eq!(found, naive(&tables, 1, address, Access::Load, mode));
         let extended = (address << 25) as i64 >> 25;

@@ -27,13 +27,13 @@ use mb_kit::Server;
 
 use crate::timed::TimedEngine;
 
-pub use record::{Kind, Recorded};
-pub use stopwatch::{Clock, Effort, HostClock, Measurement, Spans, measure};
+pub use record::{OperationKind, Recorded};
+pub use stopwatch::{Effort, HostClock, Measurement, Spans, TimestampSource, measure};
 pub use timed::OpTimes;
 
 /// Why a measurement failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum MeasureError {
+pub enum HostMeasureError {
     /// The engine is a model and has no structure to run.
     #[error("the engine is a model, expected one that is measured on the host (`timing = measured`)")]
     NothingToMeasure,
@@ -64,7 +64,7 @@ pub type NextEngine<'a> = dyn FnMut() -> Box<dyn ReplayEngine> + 'a;
 
 /// The result of [`closed_loop`].
 #[derive(Clone, Debug)]
-pub struct Found<R> {
+pub struct ClosedLoopResult<R> {
     /// The replay with measured times.
     pub replay: R,
     /// The measurement behind it.
@@ -84,14 +84,14 @@ pub struct Found<R> {
 /// measured, and its times are applied in the third.
 ///
 /// # Errors
-/// Those of `replay`, and [`MeasureError`].
-pub fn closed_loop<R, E: From<MeasureError>>(
+/// Those of `replay`, and [`HostMeasureError`].
+pub fn closed_loop<R, E: From<HostMeasureError>>(
     build: &dyn Fn() -> Box<dyn ReplayEngine>,
     effort: &Effort,
-    clock: &mut dyn Clock,
+    clock: &mut dyn TimestampSource,
     replay: &mut dyn FnMut(u32, &mut NextEngine<'_>) -> Result<R, E>,
     keep_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<Found<R>, E> {
+) -> Result<ClosedLoopResult<R>, E> {
     let (_, recorded) = pass(build, &Arc::default(), &mut |build| replay(0, build))?;
     let (spans, _) = measure(build, &recorded, &effort.draft(), clock, keep_on)?;
     let times = Arc::new(OpTimes::new(&recorded, &spans));
@@ -99,7 +99,7 @@ pub fn closed_loop<R, E: From<MeasureError>>(
     let (spans, measurement) = measure(build, &recorded, effort, clock, keep_on)?;
     let times = Arc::new(OpTimes::new(&recorded, &spans));
     let (replay, replayed) = pass(build, &times, &mut |build| replay(2, build))?;
-    Ok(Found { replay, measurement, same_order: record::share_at_same_position(&recorded, &replayed) })
+    Ok(ClosedLoopResult { replay, measurement, same_order: record::share_at_same_position(&recorded, &replayed) })
 }
 
 /// One replay with the times `times`, and the operations of its engines.

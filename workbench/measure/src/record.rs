@@ -12,7 +12,7 @@ pub(crate) const MOST: usize = 1 << 22;
 
 /// A kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum OperationKind {
     /// A receive is posted.
     Post,
     /// A message arrives.
@@ -25,7 +25,7 @@ pub enum Kind {
     MatchedProbe,
 }
 
-impl Kind {
+impl OperationKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Post, Self::Arrive, Self::Cancel, Self::Probe, Self::MatchedProbe];
 

@@ -24,14 +24,14 @@ use std::time::Instant;
 
 use mb_core::{BareRun, Op, Picos, ReplayEngine};
 
-use crate::MeasureError;
-use crate::record::{Kind, Recorded};
+use crate::HostMeasureError;
+use crate::record::{OperationKind, Recorded};
 
 /// A time for each operation, by receiver.
 pub type Spans = Vec<Vec<Picos>>;
 
 /// A source of timestamps.
-pub trait Clock {
+pub trait TimestampSource {
     /// A timestamp in ticks. Instructions before it have completed, and none after it has started.
     fn read(&mut self) -> u64;
 
@@ -70,7 +70,7 @@ impl Default for HostClock {
     }
 }
 
-impl Clock for HostClock {
+impl TimestampSource for HostClock {
     #[inline]
     fn read(&mut self) -> u64 {
         match self {
@@ -195,8 +195,8 @@ pub struct Measurement {
     pub timestamp: Picos,
     /// Description of the clock.
     pub clock: String,
-    /// By kind of operation, as in [`Kind::ALL`].
-    pub kinds: [KindTimes; Kind::ALL.len()],
+    /// By kind of operation, as in [`OperationKind::ALL`].
+    pub kinds: [KindTimes; OperationKind::ALL.len()],
 }
 
 impl Measurement {
@@ -217,17 +217,17 @@ impl Measurement {
 /// may stop the measurement.
 ///
 /// # Errors
-/// [`MeasureError`].
+/// [`HostMeasureError`].
 pub fn measure(
     build: &dyn Fn() -> Box<dyn ReplayEngine>,
     recorded: &[Vec<Recorded>],
     effort: &Effort,
-    clock: &mut dyn Clock,
+    clock: &mut dyn TimestampSource,
     keep_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<(Spans, Measurement), MeasureError> {
+) -> Result<(Spans, Measurement), HostMeasureError> {
     let bare = |operations: &Vec<Recorded>| {
         let ops: Vec<Op> = operations.iter().map(|recorded| recorded.op).collect();
-        build().bare_run(&ops).ok_or(MeasureError::NothingToMeasure)
+        build().bare_run(&ops).ok_or(HostMeasureError::NothingToMeasure)
     };
     let mut bench = Bench {
         runs: recorded.iter().map(bare).collect::<Result<_, _>>()?,
@@ -237,7 +237,7 @@ pub fn measure(
         clock,
     };
     bench.timestamp_cost = bench.cost_of_timestamp();
-    let mut keep_on = || if keep_on().is_break() { Err(MeasureError::Interrupted) } else { Ok(()) };
+    let mut keep_on = || if keep_on().is_break() { Err(HostMeasureError::Interrupted) } else { Ok(()) };
 
     let mut pair = 0;
     for _ in 0..effort.warm_up.max(1) {
@@ -262,7 +262,7 @@ pub fn measure(
 }
 
 /// Compares the outcomes of the structures with those of their engines.
-fn check(runs: &[Box<dyn BareRun>], recorded: &[Vec<Recorded>]) -> Result<(), MeasureError> {
+fn check(runs: &[Box<dyn BareRun>], recorded: &[Vec<Recorded>]) -> Result<(), HostMeasureError> {
     for (receiver, (run, operations)) in runs.iter().zip(recorded).enumerate() {
         let outcomes = run.outcomes();
         let differs = (0..operations.len().max(outcomes.len()))
@@ -270,7 +270,7 @@ fn check(runs: &[Box<dyn BareRun>], recorded: &[Vec<Recorded>]) -> Result<(), Me
         if let Some(at) = differs {
             let text =
                 |outcome: Option<&mb_core::Outcome>| outcome.map_or("no outcome".to_owned(), ToString::to_string);
-            return Err(MeasureError::Outcome {
+            return Err(HostMeasureError::Outcome {
                 receiver,
                 operation: at + 1,
                 found: text(outcomes.get(at)),
@@ -287,7 +287,7 @@ struct Bench<'a> {
     lengths: Vec<usize>,
     segment: usize,
     timestamp_cost: u64,
-    clock: &'a mut dyn Clock,
+    clock: &'a mut dyn TimestampSource,
 }
 
 /// Timestamps in a row; the median of their distances is the cost of one.
@@ -331,7 +331,7 @@ impl Bench<'_> {
         per_segment: &[Vec<u32>],
         per_operation: &[Vec<u32>],
     ) -> (Spans, Measurement) {
-        let mut kinds = [KindTimes::default(); Kind::ALL.len()];
+        let mut kinds = [KindTimes::default(); OperationKind::ALL.len()];
         let (mut segments, mut operation) = (0, 0);
         let mut scratch = Vec::with_capacity(per_segment.len());
         let mut spans: Spans = Vec::with_capacity(recorded.len());
@@ -346,7 +346,7 @@ impl Bench<'_> {
                 operation += part.len();
                 for (sum, of) in [(low, 0), (time, 1), (high, 2)] {
                     for (recorded, share) in part.iter().zip(divide(sum, &weights)) {
-                        let kind = &mut kinds[Kind::of(&recorded.op) as usize];
+                        let kind = &mut kinds[OperationKind::of(&recorded.op) as usize];
                         match of {
                             0 => kind.low += share,
                             1 => {

@@ -8,18 +8,18 @@
 use std::sync::Arc;
 
 use mb_core::{Completion, Op, Picos, QueueLengths, ReplayEngine};
-use mb_kit::{InTurn, Served, Service};
+use mb_kit::{InTurn, OperationServer, Served};
 
-use crate::record::{Kind, Recorded, Recorder};
+use crate::record::{OperationKind, Recorded, Recorder};
 use crate::stopwatch::Spans;
 
 /// The time of each operation. By default all are zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpTimes {
     /// By receiver and kind, in order of acceptance.
-    spans: Vec<[Vec<Picos>; Kind::ALL.len()]>,
+    spans: Vec<[Vec<Picos>; OperationKind::ALL.len()]>,
     /// The mean of each kind, for operations beyond these.
-    mean: [Picos; Kind::ALL.len()],
+    mean: [Picos; OperationKind::ALL.len()],
 }
 
 impl OpTimes {
@@ -27,11 +27,11 @@ impl OpTimes {
     #[must_use]
     pub fn new(recorded: &[Vec<Recorded>], spans: &Spans) -> Self {
         let mut times = Self::default();
-        let mut sums = [(Picos::ZERO, 0_u64); Kind::ALL.len()];
+        let mut sums = [(Picos::ZERO, 0_u64); OperationKind::ALL.len()];
         for (operations, spans) in recorded.iter().zip(spans) {
-            let mut mine: [Vec<Picos>; Kind::ALL.len()] = Default::default();
+            let mut mine: [Vec<Picos>; OperationKind::ALL.len()] = Default::default();
             for (recorded, &span) in operations.iter().zip(spans) {
-                let kind = Kind::of(&recorded.op) as usize;
+                let kind = OperationKind::of(&recorded.op) as usize;
                 mine[kind].push(span);
                 sums[kind] = (sums[kind].0 + span, sums[kind].1 + 1);
             }
@@ -44,7 +44,7 @@ impl OpTimes {
     }
 
     /// The time of operation number `nth` of a kind.
-    fn span(&self, receiver: usize, kind: Kind, nth: usize) -> Picos {
+    fn span(&self, receiver: usize, kind: OperationKind, nth: usize) -> Picos {
         let measured = self.spans.get(receiver).and_then(|kinds| kinds[kind as usize].get(nth));
         *measured.unwrap_or(&self.mean[kind as usize])
     }
@@ -58,7 +58,7 @@ pub(crate) struct TimedEngine {
     times: Arc<OpTimes>,
     recorder: Recorder,
     /// Operations served so far, by kind.
-    count: [usize; Kind::ALL.len()],
+    count: [usize; OperationKind::ALL.len()],
     turn: InTurn,
 }
 
@@ -68,12 +68,12 @@ impl TimedEngine {
     }
 }
 
-impl Service for TimedEngine {
+impl OperationServer for TimedEngine {
     fn serve(&mut self, now: Picos, op: Op) -> Served {
         let completion = self.engine.answer(now, op);
         let Completion { outcome, visits, .. } =
             completion.expect("a measured engine completes an operation when it is offered");
-        let kind = Kind::of(&op);
+        let kind = OperationKind::of(&op);
         let nth = self.count[kind as usize];
         self.count[kind as usize] += 1;
         self.recorder.add(Recorded { op, outcome });

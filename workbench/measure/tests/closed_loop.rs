@@ -12,7 +12,9 @@ use mb_core::{
     ProbeId, QueueLengths, RecvId, ReplayEngine, Shortcuts,
 };
 use mb_kit::MatchLists;
-use mb_measure::{Clock, Effort, Kind, MeasureError, NextEngine, PASSES, Recorded, closed_loop, measure};
+use mb_measure::{
+    Effort, HostMeasureError, NextEngine, OperationKind, PASSES, Recorded, TimestampSource, closed_loop, measure,
+};
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 
 /// A clock of 500 ps per tick, and a count of runs.
@@ -27,7 +29,7 @@ struct TestClock {
 const TIMESTAMP: u64 = 40;
 const TICK_PS: u64 = 500;
 
-impl Clock for TestClock {
+impl TimestampSource for TestClock {
     fn read(&mut self) -> u64 {
         self.now.fetch_add(TIMESTAMP, Ordering::Relaxed)
     }
@@ -177,7 +179,7 @@ fn measured_times_equal_the_known_times_despite_interrupts() {
     let all = measurement.all();
     assert_eq!(all.operations, 101);
     assert_eq!(all.time, spans.iter().flatten().copied().sum());
-    assert_eq!(measurement.kinds[Kind::Cancel as usize].time, Picos(2 * TICK_PS) * 4);
+    assert_eq!(measurement.kinds[OperationKind::Cancel as usize].time, Picos(2 * TICK_PS) * 4);
     // A quarter of the repetitions are interrupted, which the lower quartile does not show.
     assert!(all.low == all.time && all.high <= Picos(all.time.0 + 7_000_000 * TICK_PS), "{all:?}");
 }
@@ -209,10 +211,10 @@ fn errors_of_a_measurement_are_reported() {
     );
     let mut stop = || ControlFlow::Break(());
     let stopped = measure(&build, &recorded, &Effort::default(), &mut clock, &mut stop).unwrap_err();
-    assert_eq!(stopped, MeasureError::Interrupted);
+    assert_eq!(stopped, HostMeasureError::Interrupted);
     let model = || mb_catalog::find("linear").unwrap().build().unwrap();
     let model = measure(&model, &recorded, &Effort::default(), &mut clock, &mut go_on).unwrap_err();
-    assert_eq!(model, MeasureError::NothingToMeasure);
+    assert_eq!(model, HostMeasureError::NothingToMeasure);
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn a_replay_takes_the_times_measured_for_its_order_of_operations() {
             }
             done.push(receiver.busy());
         }
-        Ok::<_, MeasureError>(done)
+        Ok::<_, HostMeasureError>(done)
     };
     let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     assert_eq!(passes, PASSES);
@@ -266,7 +268,7 @@ fn an_order_that_still_changes_lowers_the_reported_share() {
         for op in ops {
             receiver.answer(Picos::ZERO, op).unwrap();
         }
-        Ok::<_, MeasureError>(())
+        Ok::<_, HostMeasureError>(())
     };
     let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     assert!((found.same_order - 0.9).abs() < 1e-12, "{}", found.same_order);
@@ -285,7 +287,7 @@ fn a_timed_engine_keeps_the_contract_of_an_engine() {
             let mut engine = build();
             answers.push(judge(&mut *engine, &offers, fetch, Visits::OfAWalk).unwrap());
         }
-        Ok::<_, MeasureError>(answers)
+        Ok::<_, HostMeasureError>(answers)
     };
     let found = closed_loop(&build, &Effort::default(), &mut clock, &mut replay, &mut go_on).unwrap();
     let mut free = Picos::ZERO;

@@ -24,7 +24,7 @@ use mb_testkit::kit;
 use mb_testkit::streams::Amount;
 
 pub use mb_plugin::HEADER;
-pub use mb_testkit::kit::{Check, Verdict};
+pub use mb_testkit::kit::{Check, EngineVerdict};
 pub use program::OwnProgram;
 
 /// Refuses the name of an engine of matchbench: rows of tables would not say which one they are of.
@@ -51,7 +51,7 @@ fn amount_of(choice: &EngineChoice) -> Amount {
 ///
 /// # Panics
 /// Never: the same parameters have built the first engine, and `ideal:zero` exists.
-pub fn test(choice: &EngineChoice, tell: &mut dyn FnMut(&str)) -> Result<Verdict, String> {
+pub fn test(choice: &EngineChoice, tell: &mut dyn FnMut(&str)) -> Result<EngineVerdict, String> {
     let bound = mb_catalog::find("ideal:zero").expect("the bound is an engine");
     let bound = || bound.build().expect("the bound can be built");
     let make: Box<dyn Fn() -> Box<dyn ReplayEngine> + '_> = if let Some(own) = &choice.own {

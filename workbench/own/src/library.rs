@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mb_catalog::EngineChoice;
 use mb_core::parameters::ParameterSet;
 use mb_core::{
-    Accepted, BuildOwn, CapacityEvents, Completion, Engine, EngineEntry, EngineFault, Measurable, Op, Origin, OwnKind,
-    ParameterError, Picos, Placement, QueueLengths, ReplayEngine, Shortcuts,
+    Accepted, BuildOwn, CapacityEvents, Completion, Engine, EngineEntry, EngineFault, EngineOrigin, Measurable, Op,
+    OwnKind, ParameterError, Picos, Placement, QueueLengths, ReplayEngine, Shortcuts,
 };
 use mb_plugin::abi::{Handle, LATEST, Operation, RawCompletion, SYMBOL, State, Table, VERSION, number_of, status};
 use object::{Architecture, Object, ObjectKind, ObjectSymbol};
@@ -39,7 +39,7 @@ const LONGEST_MESSAGE: usize = 2000;
 pub struct OwnLibrary {
     functions: Functions,
     entry: &'static EngineEntry,
-    origin: Origin,
+    origin: EngineOrigin,
 }
 
 /// The functions of a table, each present.
@@ -48,7 +48,7 @@ struct Functions {
     create: mb_plugin::abi::Create,
     destroy: mb_plugin::abi::Destroy,
     placement: mb_plugin::abi::PlacementOf,
-    offer: mb_plugin::abi::Offer,
+    offer: mb_plugin::abi::OfferFunction,
     next_event: mb_plugin::abi::NextEvent,
     run_until: mb_plugin::abi::RunUntil,
     state: mb_plugin::abi::StateOf,
@@ -79,7 +79,7 @@ pub fn open(path: &str) -> Result<Arc<OwnLibrary>, String> {
         return Err(at("the file has changed since this process opened it; start a new process".to_owned()));
     }
     examine(&content).map_err(at)?;
-    let origin = Origin { kind: OwnKind::Library, path: path.to_owned(), sha256, interface: Some(VERSION) };
+    let origin = EngineOrigin { kind: OwnKind::Library, path: path.to_owned(), sha256, interface: Some(VERSION) };
     let library = Arc::new(load(&real, origin).map_err(at)?);
     opened.insert(real, Arc::clone(&library));
     Ok(library)
@@ -128,7 +128,7 @@ fn machine(architecture: Architecture) -> String {
     }
 }
 
-fn load(path: &Path, origin: Origin) -> Result<OwnLibrary, String> {
+fn load(path: &Path, origin: EngineOrigin) -> Result<OwnLibrary, String> {
     // SAFETY: the user named this file as one to run; what its initializers do is theirs.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| format!("cannot be loaded: {error}"))?;
     // Never closed: engines, and the description, point into it.
@@ -201,8 +201,12 @@ impl OwnLibrary {
     /// # Errors
     /// When the table or its description is wrong.
     pub fn of_table(table: &'static Table, path: &str) -> Result<Self, String> {
-        let origin =
-            Origin { kind: OwnKind::Library, path: path.to_owned(), sha256: String::new(), interface: Some(VERSION) };
+        let origin = EngineOrigin {
+            kind: OwnKind::Library,
+            path: path.to_owned(),
+            sha256: String::new(),
+            interface: Some(VERSION),
+        };
         // SAFETY: a reference to a table is one that is whole, and it lives for ever.
         let (functions, description) = unsafe { read_table(table) }?;
         Ok(Self { functions, entry: Description::read(description)?.entry()?, origin })
@@ -239,7 +243,7 @@ impl BuildOwn for OwnLibrary {
         Ok(Box::new(Watched::in_a_replay(self.create(parameters)?, PATIENCE)))
     }
 
-    fn origin(&self) -> &Origin {
+    fn origin(&self) -> &EngineOrigin {
         &self.origin
     }
 

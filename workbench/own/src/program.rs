@@ -3,7 +3,7 @@
 
 use mb_asm::MatchProgram;
 use mb_core::parameters::ParameterSet;
-use mb_core::{BuildOwn, Origin, ParameterError, ReplayEngine};
+use mb_core::{BuildOwn, EngineOrigin, ParameterError, ReplayEngine};
 use mb_kit::Server;
 use mb_microcode::{Microcode, MicrocodeParameters};
 
@@ -13,7 +13,7 @@ pub struct OwnProgram {
     /// Its words.
     pub program: MatchProgram,
     /// Its file.
-    pub origin: Origin,
+    pub origin: EngineOrigin,
 }
 
 impl BuildOwn for OwnProgram {
@@ -28,7 +28,7 @@ impl BuildOwn for OwnProgram {
         Ok(Box::new(Server::new(engine)))
     }
 
-    fn origin(&self) -> &Origin {
+    fn origin(&self) -> &EngineOrigin {
         &self.origin
     }
 }

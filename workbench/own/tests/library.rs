@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use mb_catalog::EngineChoice;
 use mb_core::{EngineFault, Source};
 use mb_own::library;
-use mb_own::{Check, Verdict};
+use mb_own::{Check, EngineVerdict};
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
 use mb_testkit::streams;
 use proptest::strategy::{Strategy, ValueTree};
@@ -26,7 +26,7 @@ fn faulty(fault: &str) -> EngineChoice {
     choice
 }
 
-fn verdict(choice: &EngineChoice) -> Verdict {
+fn verdict(choice: &EngineChoice) -> EngineVerdict {
     mb_own::test(choice, &mut |_| ()).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn the_same_engine_on_both_sides_gives_the_same_completions() {
 #[test]
 fn sound_engines_pass_every_check() {
     for choice in [faulty("none"), library::choose(&path("outside_linear"), Some("software")).unwrap()] {
-        let Verdict { passed, failure } = verdict(&choice);
+        let EngineVerdict { passed, failure } = verdict(&choice);
         assert_eq!(failure, None);
         assert_eq!(passed.iter().map(|each| each.check).collect::<Vec<_>>(), Check::ALL);
         assert!(passed.iter().all(|each| each.runs > 30));
@@ -81,7 +81,7 @@ fn every_planted_fault_is_found_and_named() {
         ("random", Check::Twice, "in a second engine"),
         ("wrong_when_deep", Check::Streams, "the engine says `receive"),
     ] {
-        let Verdict { passed, failure } = verdict(&faulty(fault));
+        let EngineVerdict { passed, failure } = verdict(&faulty(fault));
         let failure = failure.unwrap_or_else(|| panic!("{fault} is not found"));
         assert_eq!(failure.check, check, "{fault}: {}", failure.text);
         assert!(failure.text.contains(text), "{fault}: {}", failure.text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! User-written match programs: sound ones pass, and each kind of wrong one is refused with its first wrong outcome.
 
-use mb_core::{Origin, OwnKind};
+use mb_core::{EngineOrigin, OwnKind};
 use mb_microcode::ENTRY;
 use mb_own::{OwnProgram, check};
 use mb_unit::programs::BuiltinProgram;
@@ -10,7 +10,7 @@ use mb_unit::template::template;
 fn checked(text: &str) -> Result<(), String> {
     let program = mb_asm::assemble("mine.mb", text).expect("the program assembles");
     let (path, sha256) = ("mine.mb".to_owned(), "0123456789abcdef".repeat(4));
-    let own = OwnProgram { program, origin: Origin { kind: OwnKind::Program, path, sha256, interface: None } };
+    let own = OwnProgram { program, origin: EngineOrigin { kind: OwnKind::Program, path, sha256, interface: None } };
     check(&own, &mb_testkit::preset_set(&ENTRY, "mpi"), &mut |_| ())
 }
 

@@ -19,10 +19,10 @@ use std::path::Path;
 use mb_core::Cycles;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::HartStatus;
-use mb_netproc::parameters::{Handler, Order};
-use mb_netproc::{Image, NetprocParameters, Spine, presets};
+use mb_netproc::parameters::{CoreOrder, Handler};
+use mb_netproc::{LoadedProgram, PacketMachineParameters, Spine, presets};
 use mb_packets::traffic::generate;
-use mb_packets::{FilterSet, Mix, Session, TrafficParameters, session};
+use mb_packets::{CaptureSession, FilterSet, Mix, TrafficParameters, session};
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::chip::{ChipObserver, Passage};
 use mb_processor::hierarchy::Hierarchy;
@@ -75,7 +75,7 @@ fn barrel(program: &Program) -> u64 {
 
 /// Counts instructions, those of waiting loops apart.
 struct Waiting<'a> {
-    image: &'a Image,
+    image: &'a LoadedProgram,
     /// Where the first hart's phase is.
     phase: u64,
     harts: Vec<Hart>,
@@ -93,7 +93,7 @@ struct Hart {
 }
 
 impl<'a> Waiting<'a> {
-    fn new(image: &'a Image) -> Self {
+    fn new(image: &'a LoadedProgram) -> Self {
         let status = image.program().symbol("np_status").expect("SPINE has a status for each hart");
         Self { image, phase: status.address + 8, harts: vec![Hart::default(); image.harts() as usize] }
     }
@@ -125,7 +125,7 @@ impl ChipObserver for Waiting<'_> {
 /// A whole run.
 struct Work {
     name: String,
-    session: Session,
+    session: CaptureSession,
     packets: u64,
     /// Instructions without those of waiting loops.
     instructions: u64,
@@ -136,23 +136,23 @@ struct Work {
 }
 
 impl Work {
-    fn new(name: &str, set: &ParameterSet, order: Order, (application, packets): (Handler, u64)) -> Self {
-        let mut parameters: NetprocParameters = set.typed();
+    fn new(name: &str, set: &ParameterSet, order: CoreOrder, (application, packets): (Handler, u64)) -> Self {
+        let mut parameters: PacketMachineParameters = set.typed();
         (parameters.application, parameters.processor.order) = (application, order);
         let traffic = TrafficParameters { packets: packets as usize, mix: Mix::Router, ..TrafficParameters::default() };
         let filters = FilterSet::of_scenarios(parameters.filters, session::TABLES_SEED);
         let capture = generate(&traffic, &filters, &session::routes(&parameters), 1).expect("a filter for each");
-        let session = Session::new(&parameters, Spine::Plain.file(), &capture).expect("a program that fits");
+        let session = CaptureSession::new(&parameters, Spine::Plain.file(), &capture).expect("a program that fits");
         let mut observer = Waiting::new(session.image());
         run(&session, packets, &mut observer);
         let sum = |count: fn(&Hart) -> u64| observer.harts.iter().map(count).sum::<u64>();
         let (all, waiting) = (sum(|hart| hart.all), sum(|hart| hart.waiting));
-        let expected = if order == Order::InOrder { (1, 0.3) } else { (0, 0.8) };
+        let expected = if order == CoreOrder::InOrder { (1, 0.3) } else { (0, 0.8) };
         Self { name: name.to_owned(), session, packets, instructions: all - waiting, waiting, expected }
     }
 }
 
-fn run<O: ChipObserver>(session: &Session, packets: u64, observer: &mut O) {
+fn run<O: ChipObserver>(session: &CaptureSession, packets: u64, observer: &mut O) {
     let checked = session.run(packets, observer, &mut |_| ControlFlow::Continue(())).expect("a processor");
     assert!(checked.run.error.is_none() && checked.mismatch_count == 0, "every decision is right");
 }
@@ -191,13 +191,13 @@ fn main() {
     let references: [Reference<'_>; 2] =
         [("cortex_a72", Box::new(|| out_of_order(&md5))), ("barrel", Box::new(|| barrel(&md5_32)))];
     let runs = [("3des", (Handler::TripleDes, 100)), ("router", (Handler::ByFilter, 1000))];
-    let processors = [("smt8", Order::OutOfOrder), ("cmp8", Order::OutOfOrder), ("cmp8", Order::InOrder)];
+    let processors = [("smt8", CoreOrder::OutOfOrder), ("cmp8", CoreOrder::OutOfOrder), ("cmp8", CoreOrder::InOrder)];
     let beginning = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let work: Vec<Work> = runs
         .into_iter()
         .flat_map(|(name, run)| {
             processors.map(|(preset, order)| {
-                let order_name = if order == Order::InOrder { " in order" } else { "" };
+                let order_name = if order == CoreOrder::InOrder { " in order" } else { "" };
                 (format!("{name} {preset}{order_name}"), preset, order, run)
             })
         })

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use mb_netproc::contract::{Application, Verdict, drop_reason};
+use mb_netproc::contract::{Application, PacketDecision, drop_reason};
 use mb_netproc::{Arrival, Judge, PacketOutcome};
 
 use crate::filters::{FilterSet, TCP};
 use crate::headers::Headers;
-use crate::reference::connection::{Connection, Segment};
+use crate::reference::connection::{Connection, TcpSegment};
 use crate::reference::{self, network};
 use crate::routes::Lookup;
 
@@ -42,7 +42,7 @@ pub struct Expectations {
 
 /// A decision that differs from the reference.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mismatch {
+pub struct DecisionMismatch {
     /// Number of the packet, from 0.
     pub packet: u64,
     /// What was found and what was expected.
@@ -74,7 +74,7 @@ pub struct Checker {
     /// Packets checked.
     pub checked: u64,
     /// The first mismatches.
-    pub mismatches: Vec<Mismatch>,
+    pub mismatches: Vec<DecisionMismatch>,
     /// Number of all mismatches.
     pub mismatch_count: u64,
 }
@@ -103,13 +103,13 @@ impl Checker {
     fn mismatch(&mut self, packet: u64, text: String) {
         self.mismatch_count += 1;
         if self.mismatches.len() < Self::KEPT {
-            self.mismatches.push(Mismatch { packet, text });
+            self.mismatches.push(DecisionMismatch { packet, text });
         }
     }
 
     fn check(&mut self, outcome: &PacketOutcome, arrival: &Arrival) -> Result<(), String> {
         let frame = &arrival.frame;
-        let dropped = |reason| compare("verdict", outcome.verdict, Verdict::Drop(reason), show);
+        let dropped = |reason| compare("verdict", outcome.verdict, PacketDecision::Drop(reason), show);
         if frame.len() > self.expectations.buffer_bytes as usize {
             return dropped(TOO_LONG);
         }
@@ -151,7 +151,7 @@ impl Checker {
             compare("result", &outcome.result[..], &[][..], hex)?;
             return forwarded(outcome, frame);
         }
-        if outcome.verdict == Verdict::Drop(FLOWS_FULL) {
+        if outcome.verdict == PacketDecision::Drop(FLOWS_FULL) {
             let open = self.connections.len();
             let full = open >= self.expectations.flows as usize;
             return if full {
@@ -211,7 +211,7 @@ pub fn key(headers: &Headers) -> Option<(Key, usize)> {
 }
 
 /// The TCP segment of a frame; none if its header is longer than the segment, or shorter than a header can be.
-fn segment<'a>(frame: &'a [u8], headers: &Headers, side: usize) -> Option<Segment<'a>> {
+fn segment<'a>(frame: &'a [u8], headers: &Headers, side: usize) -> Option<TcpSegment<'a>> {
     let payload = &frame[headers.payload.clone()];
     // The header lies directly before the payload, and has 20 to 60 bytes.
     let start = (20..=60).step_by(4).find_map(|length| {
@@ -220,7 +220,7 @@ fn segment<'a>(frame: &'a [u8], headers: &Headers, side: usize) -> Option<Segmen
         let ports = (number(frame, start, 2)? as u16, number(frame, start + 2, 2)? as u16);
         (offset == length && Some(ports) == headers.ports).then_some(start)
     })?;
-    Some(Segment {
+    Some(TcpSegment {
         side,
         ports: headers.ports?,
         sequence: number(frame, start + 4, 4)?,
@@ -236,7 +236,7 @@ fn number(frame: &[u8], at: usize, length: usize) -> Option<u32> {
 }
 
 fn forwarded(outcome: &PacketOutcome, expected: &[u8]) -> Result<(), String> {
-    compare("verdict", outcome.verdict, Verdict::Forward(0), show)?;
+    compare("verdict", outcome.verdict, PacketDecision::Forward(0), show)?;
     same_frame(outcome, expected)
 }
 
@@ -256,11 +256,11 @@ fn compare<T: PartialEq>(what: &str, found: T, expected: T, show: impl Fn(T) -> 
     if found == expected { Ok(()) } else { Err(format!("{what} {}; expected {}", show(found), show(expected))) }
 }
 
-fn show(verdict: Verdict) -> String {
+fn show(verdict: PacketDecision) -> String {
     match verdict {
-        Verdict::Forward(hop) => format!("forward to {hop}"),
-        Verdict::Drop(reason) => format!("drop ({})", drop_reason(reason)),
-        Verdict::Consume => "consume".to_owned(),
+        PacketDecision::Forward(hop) => format!("forward to {hop}"),
+        PacketDecision::Drop(reason) => format!("drop ({})", drop_reason(reason)),
+        PacketDecision::Consume => "consume".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use mb_kit::kanata::Diagram;
-use mb_netproc::Image;
+use mb_netproc::LoadedProgram;
 use mb_processor::chip::{ChipObserver, Passage};
 
 /// Longest interval, in cycles: diagrams are kept in memory.
@@ -12,7 +12,7 @@ pub const MAX_CYCLES: u64 = 1_000_000;
 
 /// Records the instructions fetched in an interval.
 pub struct Recorder<'a> {
-    image: &'a Image,
+    image: &'a LoadedProgram,
     cycles: Range<u64>,
     diagram: Diagram,
     /// Instructions recorded.
@@ -22,7 +22,7 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// Records what is fetched in `cycles`, counted from the start of the program.
     #[must_use]
-    pub fn new(image: &'a Image, cycles: Range<u64>) -> Self {
+    pub fn new(image: &'a LoadedProgram, cycles: Range<u64>) -> Self {
         Self { image, cycles, diagram: Diagram::new(), rows: 0 }
     }
 

@@ -15,14 +15,14 @@ pub const UDP: u8 = 17;
 
 /// A server's protocol and port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Service {
+pub struct FilteredService {
     /// Protocol number.
     pub protocol: u8,
     /// Port.
     pub port: u16,
 }
 
-impl Service {
+impl FilteredService {
     /// The filters of packets to and from the service.
     #[must_use]
     pub const fn filters(self, application: Application) -> [Filter; 2] {
@@ -34,11 +34,11 @@ impl Service {
 
 /// The services of the scenarios: the web, the terminal sessions, mail in both directions. With two filters each they
 /// are the 8 filters on protocol and port of crowley2000, section 4.2, which names HTTP, telnet and SMTP.
-const SERVICES: [(Service, Application); 4] = [
-    (Service { protocol: TCP, port: 80 }, Application::HttpMon),
-    (Service { protocol: TCP, port: 23 }, Application::IpForward),
-    (Service { protocol: TCP, port: 25 }, Application::TripleDes),
-    (Service { protocol: TCP, port: 110 }, Application::Md5),
+const SERVICES: [(FilteredService, Application); 4] = [
+    (FilteredService { protocol: TCP, port: 80 }, Application::HttpMon),
+    (FilteredService { protocol: TCP, port: 23 }, Application::IpForward),
+    (FilteredService { protocol: TCP, port: 25 }, Application::TripleDes),
+    (FilteredService { protocol: TCP, port: 110 }, Application::Md5),
 ];
 
 /// Filters in the order in which they apply.
@@ -60,7 +60,7 @@ impl FilterSet {
             SERVICES.iter().flat_map(|(service, application)| service.filters(*application)).collect();
         let mut random = Random::of(seed, &[0xf117]);
         while filters.len() < count {
-            let service = Service { protocol: random.pick(&[TCP, UDP]), port: random.within(1, 1023) as u16 };
+            let service = FilteredService { protocol: random.pick(&[TCP, UDP]), port: random.within(1, 1023) as u16 };
             let [to, from] = service.filters(Application::IpForward);
             let known = |filter: &Filter| {
                 filter.protocol == to.protocol
@@ -88,9 +88,9 @@ impl FilterSet {
 
     /// The services whose packets the filters map to `application`: filters on one destination port.
     #[must_use]
-    pub fn services(&self, application: Application) -> Vec<Service> {
+    pub fn services(&self, application: Application) -> Vec<FilteredService> {
         let of = |filter: &Filter| match (filter.protocol, filter.destination_ports) {
-            (Some(protocol @ (TCP | UDP)), (port, last)) if port == last => Some(Service { protocol, port }),
+            (Some(protocol @ (TCP | UDP)), (port, last)) if port == last => Some(FilteredService { protocol, port }),
             _ => None,
         };
         self.filters.iter().filter(|filter| filter.application == application).filter_map(of).collect()

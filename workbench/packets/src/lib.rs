@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`capture`] | [`Capture`] and [`Packet`]; conversion of every supported link type to Ethernet frames |
 //! | [`read`] | pcap and pcapng files from bytes |
-//! | [`session`] | [`Session`]: a capture on the machine, checked |
+//! | [`session`] | [`CaptureSession`]: a capture on the machine, checked |
 //! | [`write`] | pcap files as bytes |
 //! | [`headers`] | [`Headers`]: addresses, protocol, ports and payload of a frame |
 //! | [`traffic`] | generated traffic: mixes of applications, sizes, bursts, HTTP connections |
@@ -33,9 +33,9 @@ pub mod traffic;
 pub mod write;
 
 pub use capture::{Capture, CaptureError, LinkType, Packet};
-pub use check::{Checker, Expectations, Mismatch};
-pub use filters::{FilterSet, Service};
+pub use check::{Checker, DecisionMismatch, Expectations};
+pub use filters::{FilterSet, FilteredService};
 pub use headers::Headers;
 pub use routes::RouteTable;
-pub use session::{Checked, Session, SessionError};
+pub use session::{CaptureSession, Checked, SessionError};
 pub use traffic::{Mix, Sizes, TrafficParameters};

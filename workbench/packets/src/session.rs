@@ -4,14 +4,16 @@
 use std::ops::ControlFlow;
 
 use mb_core::ParameterError;
-use mb_netproc::parameters::Timing;
+use mb_netproc::parameters::ProcessorTiming;
 use mb_netproc::processor::Processor;
-use mb_netproc::{Arrival, Image, NetprocParameters, PacketRun, RunError, SetupError, Tables, TimedChip, machine};
+use mb_netproc::{
+    Arrival, LoadedProgram, PacketMachineParameters, PacketRun, RunError, SetupError, Tables, TimedChip, machine,
+};
 use mb_processor::chip::ChipObserver;
 
 use crate::arrivals::arrivals;
 use crate::capture::{Capture, CaptureError};
-use crate::check::{Checker, Expectations, Mismatch};
+use crate::check::{Checker, DecisionMismatch, Expectations};
 use crate::filters::FilterSet;
 use crate::routes::RouteTable;
 
@@ -45,7 +47,7 @@ pub struct Checked {
     /// Decisions that differ from the references.
     pub mismatch_count: u64,
     /// The first of them.
-    pub mismatches: Vec<Mismatch>,
+    pub mismatches: Vec<DecisionMismatch>,
     /// Instructions of hart 0 before the first packet, which are executed without timing.
     pub start_instructions: u64,
 }
@@ -60,7 +62,7 @@ impl Checked {
 
 /// The filters of a run.
 #[must_use]
-pub fn filters(parameters: &NetprocParameters) -> FilterSet {
+pub fn filters(parameters: &PacketMachineParameters) -> FilterSet {
     let mut filters = FilterSet::of_scenarios(parameters.filters, TABLES_SEED).filters().to_vec();
     if let Some(application) = parameters.application.application() {
         for filter in &mut filters {
@@ -72,25 +74,25 @@ pub fn filters(parameters: &NetprocParameters) -> FilterSet {
 
 /// The routes of a run.
 #[must_use]
-pub fn routes(parameters: &NetprocParameters) -> RouteTable {
+pub fn routes(parameters: &PacketMachineParameters) -> RouteTable {
     RouteTable::generate(parameters.routes, TABLES_SEED)
 }
 
 /// A capture with the machine that is to run it.
-pub struct Session {
-    parameters: NetprocParameters,
-    image: Image,
+pub struct CaptureSession {
+    parameters: PacketMachineParameters,
+    image: LoadedProgram,
     arrivals: Vec<Arrival>,
     filters: FilterSet,
     routes: RouteTable,
 }
 
-impl Session {
+impl CaptureSession {
     /// Loads `program` with filters and routes.
     ///
     /// # Errors
     /// The capture is empty or has packets without a link header, or the program does not fit.
-    pub fn new(parameters: &NetprocParameters, program: &[u8], capture: &Capture) -> Result<Self, SessionError> {
+    pub fn new(parameters: &PacketMachineParameters, program: &[u8], capture: &Capture) -> Result<Self, SessionError> {
         let (filters, routes) = (filters(parameters), routes(parameters));
         let arrivals = arrivals(capture, &filters)?;
         if arrivals.is_empty() {
@@ -98,13 +100,14 @@ impl Session {
         }
         let tables =
             Tables { filters: filters.filters().to_vec(), routes: routes.routes().to_vec(), routes6: routes.routes6() };
-        let image = Image::new(program, parameters.harts(), &parameters.spine(), &tables, parameters.heap_bytes)?;
+        let image =
+            LoadedProgram::new(program, parameters.harts(), &parameters.spine(), &tables, parameters.heap_bytes)?;
         Ok(Self { parameters: parameters.clone(), image, arrivals, filters, routes })
     }
 
     /// The program and its memory.
     #[must_use]
-    pub const fn image(&self) -> &Image {
+    pub const fn image(&self) -> &LoadedProgram {
         &self.image
     }
 
@@ -126,8 +129,8 @@ impl Session {
         };
         let start_instructions = started.instructions;
         let checked = match parameters.timing {
-            Timing::Functional => self.check(&mut started.harts, packets, progress),
-            Timing::Cycles => {
+            ProcessorTiming::Functional => self.check(&mut started.harts, packets, progress),
+            ProcessorTiming::Cycles => {
                 let (cores, memory) = parameters.bus_clock();
                 let chip = TimedChip::new(&parameters.chip(), &parameters.memory(), started, observer)?;
                 self.check(&mut chip.with_memory_clock(cores, memory), packets, progress)

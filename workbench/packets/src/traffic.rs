@@ -15,7 +15,7 @@ use mb_core::random::Random;
 use mb_netproc::contract::Application;
 
 use crate::capture::{Capture, LinkType, Packet};
-use crate::filters::{FilterSet, Service};
+use crate::filters::{FilterSet, FilteredService};
 use crate::routes::RouteTable;
 use build::{Endpoints, Segment};
 use http::Connections;
@@ -202,7 +202,7 @@ fn applications(parameters: &TrafficParameters, random: &mut Random) -> Vec<Appl
 struct Sources<'a> {
     parameters: &'a TrafficParameters,
     /// Services that filters map to each application.
-    services: [Vec<Service>; 4],
+    services: [Vec<FilteredService>; 4],
     /// Flows of each application but HTTPMON.
     flows: [Vec<Endpoints>; 4],
     connections: Connections<'a>,

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use mb_core::parameters::Source;
 use mb_netproc::contract::{Application, Phase};
-use mb_netproc::run_error::{Place, RunError};
+use mb_netproc::run_error::{RunError, StopLocation};
 use mb_netproc::{Spine, presets};
 use mb_packets::session;
 use mb_packets::traffic::generate;
-use mb_packets::{Checked, FilterSet, Headers, Mix, Session, Sizes, TrafficParameters};
+use mb_packets::{CaptureSession, Checked, FilterSet, Headers, Mix, Sizes, TrafficParameters};
 
 /// The packet that breaks the rule, of 40.
 const PACKET: u64 = 20;
@@ -37,7 +37,7 @@ fn run_with(timing: &str, byte: impl Fn(u64) -> u8) -> Checked {
         let payload = Headers::of(&packet.bytes).unwrap().payload;
         packet.bytes[payload.start] = byte(number);
     }
-    let session = Session::new(&parameters, Spine::BadHandler.file(), &capture).unwrap();
+    let session = CaptureSession::new(&parameters, Spine::BadHandler.file(), &capture).unwrap();
     session.run(40, &mut (), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -154,7 +154,8 @@ fn a_store_to_foreign_memory_is_named_with_what_is_there() {
 fn a_store_has_the_same_place_in_both_timings() {
     for rule in [b's', b'A', b'M', b'B', b'c'] {
         let [functional, timed] = ["functional", "cycles"].map(|timing| broken(rule, timing).place);
-        let place = |place: &Place| (place.packet, place.application, place.phase, place.pc, place.symbol.clone());
+        let place =
+            |place: &StopLocation| (place.packet, place.application, place.phase, place.pc, place.symbol.clone());
         assert_eq!(place(&functional), place(&timed), "{}", char::from(rule));
         assert_eq!(timed.phase, Some(Phase::Handler));
     }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread, SpineConfig};
-use mb_netproc::{Arrival, ControllerConfig, Image, Input, Limits, PacketRun, Spine, Tables, run};
+use mb_netproc::{Arrival, ArrivalSchedule, ControllerConfig, Limits, LoadedProgram, PacketRun, Spine, Tables, run};
 use mb_packets::arrivals::arrivals;
 use mb_packets::traffic::generate;
 use mb_packets::{Checker, Expectations, FilterSet, Mix, RouteTable, Sizes, TrafficParameters};
@@ -36,7 +36,7 @@ struct Setup {
     harts: u32,
     filters: FilterSet,
     routes: RouteTable,
-    input: Input,
+    input: ArrivalSchedule,
     heap: u64,
 }
 
@@ -48,7 +48,7 @@ impl Setup {
             harts: 8,
             filters: FilterSet::of_scenarios(8, 0),
             routes: RouteTable::generate(1000, 1),
-            input: Input::Saturated,
+            input: ArrivalSchedule::Saturated,
             heap: 32 << 20,
         }
     }
@@ -63,7 +63,7 @@ impl Setup {
             routes: self.routes.routes().to_vec(),
             routes6: self.routes.routes6(),
         };
-        let image = Image::new(self.file, self.harts, &self.spine, &tables, self.heap).unwrap();
+        let image = LoadedProgram::new(self.file, self.harts, &self.spine, &tables, self.heap).unwrap();
         let config = ControllerConfig {
             input: self.input,
             input_queue: 64,

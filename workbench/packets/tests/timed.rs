@@ -4,12 +4,12 @@
 use std::ops::ControlFlow;
 
 use mb_core::parameters::Source;
-use mb_netproc::{NetprocParameters, Spine, presets};
+use mb_netproc::{PacketMachineParameters, Spine, presets};
 use mb_packets::session;
 use mb_packets::traffic::generate;
-use mb_packets::{Capture, Checked, FilterSet, Mix, Packet, Session, TrafficParameters};
+use mb_packets::{Capture, CaptureSession, Checked, FilterSet, Mix, Packet, TrafficParameters};
 
-fn parameters(preset: &str, settings: &[(&str, &str)]) -> NetprocParameters {
+fn parameters(preset: &str, settings: &[(&str, &str)]) -> PacketMachineParameters {
     let mut set = presets::preset(preset).unwrap();
     for (key, value) in settings {
         set.set(key, value, Source::User).unwrap();
@@ -29,14 +29,14 @@ fn run_any(preset: &str, settings: &[(&str, &str)], mix: Mix, packets: u64) -> C
     run_capture(&parameters, &capture(&parameters, mix, packets), packets)
 }
 
-fn capture(parameters: &NetprocParameters, mix: Mix, packets: u64) -> Capture {
+fn capture(parameters: &PacketMachineParameters, mix: Mix, packets: u64) -> Capture {
     let traffic = TrafficParameters { packets: packets as usize, mix, ..TrafficParameters::default() };
     let filters = FilterSet::of_scenarios(8, session::TABLES_SEED);
     generate(&traffic, &filters, &session::routes(parameters), 1).unwrap()
 }
 
-fn run_capture(parameters: &NetprocParameters, capture: &Capture, packets: u64) -> Checked {
-    let session = Session::new(parameters, Spine::Plain.file(), capture).unwrap();
+fn run_capture(parameters: &PacketMachineParameters, capture: &Capture, packets: u64) -> Checked {
+    let session = CaptureSession::new(parameters, Spine::Plain.file(), capture).unwrap();
     let checked = session.run(packets, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
     let Checked { run, mismatch_count, mismatches, .. } = &checked;
     assert!(run.error.is_none(), "{}", run.error.as_ref().unwrap());

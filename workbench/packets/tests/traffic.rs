@@ -8,7 +8,7 @@ use mb_core::parameters::Choice;
 use mb_netproc::contract::Application;
 use mb_packets::headers::tcp;
 use mb_packets::traffic::generate;
-use mb_packets::{Capture, FilterSet, Headers, Mix, RouteTable, Service, Sizes, TrafficParameters};
+use mb_packets::{Capture, FilterSet, FilteredService, Headers, Mix, RouteTable, Sizes, TrafficParameters};
 
 fn capture(parameters: &TrafficParameters, seed: u64) -> Capture {
     generate(parameters, &FilterSet::of_scenarios(8, 0), &RouteTable::generate(1000, 1), seed).unwrap()
@@ -159,7 +159,7 @@ fn filters_are_different_and_map_services() {
         assert_eq!(filters.len(), count);
     }
     let services = FilterSet::of_scenarios(8, 4).services(Application::TripleDes);
-    assert_eq!(services, [Service { protocol: 6, port: 25 }]);
+    assert_eq!(services, [FilteredService { protocol: 6, port: 25 }]);
 }
 
 /// A datagram that is split: the first fragment has ports, the second none.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
-use mb_core::{EngineEntry, EngineFault, Holds, Origin, OwnKind};
+use mb_core::{EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind};
 use mb_microcode::MicrocodeParameters;
 use mb_own::{Check, OwnProgram};
 use mb_replay::network::NETWORKS;
@@ -133,9 +133,9 @@ pub(crate) struct OriginFields {
     interface: Option<u32>,
 }
 
-impl From<&Origin> for OriginFields {
-    fn from(origin: &Origin) -> Self {
-        let Origin { kind, path, sha256, interface } = origin.clone();
+impl From<&EngineOrigin> for OriginFields {
+    fn from(origin: &EngineOrigin) -> Self {
+        let EngineOrigin { kind, path, sha256, interface } = origin.clone();
         Self { kind: kind.as_str(), path, sha256, interface }
     }
 }
@@ -224,7 +224,7 @@ impl Engine {
                 let spec = choice.spec();
                 return Err(bad_input(format!("engine `{spec}`: has no match unit; expected `microcode`")));
             }
-            let origin = Origin { kind: OwnKind::Program, path, sha256, interface: None };
+            let origin = EngineOrigin { kind: OwnKind::Program, path, sha256, interface: None };
             choice.own = Some(Arc::new(OwnProgram { program: program.program().clone(), origin }));
             choice.changed = true;
         }

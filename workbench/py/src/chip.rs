@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use mb_core::Source;
 use mb_guest::kernel::UserProgram;
-use mb_moped::machine::{Activity, CoreKind, Cycles, End, MachineParameters, Mode, Region, SETTABLE, TimingParameters};
-use mb_moped::{Counters, Machine, MopedParameters, presets};
+use mb_moped::machine::{
+    Activity, CoreKind, Cycles, ExecutionMode, MachineParameters, MeasuredRegion, RunEnd, SETTABLE, TimingParameters,
+};
+use mb_moped::{Machine, MopedCounters, MopedParameters, presets};
 use mb_processor::directory::protocol::Protocol;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -16,7 +18,7 @@ use crate::errors::bad_input;
 use crate::host_files::HostFiles;
 
 /// A counter with its name.
-type Count = (&'static str, fn(&Counters) -> u64);
+type Count = (&'static str, fn(&MopedCounters) -> u64);
 
 /// What is shown of the devices.
 const COUNTS: [Count; 13] = [
@@ -56,11 +58,11 @@ pub(crate) fn chip_cores() -> Vec<&'static str> {
 }
 
 /// A mode by its name.
-fn mode_of(name: &str) -> PyResult<Mode> {
+fn mode_of(name: &str) -> PyResult<ExecutionMode> {
     match name {
-        "functional" => Ok(Mode::Functional),
-        "timing" => Ok(Mode::Timing),
-        "markers" => Ok(Mode::Markers),
+        "functional" => Ok(ExecutionMode::Functional),
+        "timing" => Ok(ExecutionMode::Timing),
+        "markers" => Ok(ExecutionMode::Markers),
         _ => Err(bad_input(format!("mode `{name}`: unknown; expected functional, timing or markers"))),
     }
 }
@@ -175,11 +177,11 @@ pub(crate) fn run_on_chip<'py>(
     let mut machine = machine.lock().expect("no other thread has it");
     let mut fault = None;
     let (word, status, waiting) = match end {
-        Some(End::Exited(status)) => ("exited", Some(status), Vec::new()),
-        Some(End::Deadlock(waiting)) => ("deadlock", None, waiting),
-        Some(End::Limit(waiting)) => ("limit", None, waiting),
-        Some(End::TrapLoop { .. }) => ("trap_loop", None, machine.waiting()),
-        Some(End::Fault(found)) => {
+        Some(RunEnd::Exited(status)) => ("exited", Some(status), Vec::new()),
+        Some(RunEnd::Deadlock(waiting)) => ("deadlock", None, waiting),
+        Some(RunEnd::Limit(waiting)) => ("limit", None, waiting),
+        Some(RunEnd::TrapLoop { .. }) => ("trap_loop", None, machine.waiting()),
+        Some(RunEnd::Fault(found)) => {
             fault = Some(found.to_string());
             ("fault", None, machine.waiting())
         }
@@ -209,7 +211,7 @@ pub(crate) fn run_on_chip<'py>(
     dict.set_item("compared_messages", moved.moved())?;
     dict.set_item("different_messages", moved.different())?;
     dict.set_item("differences", moved.differences())?;
-    let has_time = parameters.mode != Mode::Functional;
+    let has_time = parameters.mode != ExecutionMode::Functional;
     dict.set_item("parameters", if has_time { machine.timing().described() } else { Vec::new() })?;
     dict.set_item("timeline", machine.timeline())?;
     dict.set_item("kanata", machine.diagram())?;
@@ -226,7 +228,7 @@ fn instructions(machine: &Machine<HostFiles>) -> u64 {
 }
 
 /// A region with time.
-fn describe<'py>(py: Python<'py>, region: &Region, processes: &[(u32, u32)]) -> PyResult<Bound<'py, PyDict>> {
+fn describe<'py>(py: Python<'py>, region: &MeasuredRegion, processes: &[(u32, u32)]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let activities = |cycles: &Cycles| -> Vec<_> {
         Activity::ALL.iter().zip(cycles).map(|(activity, cycles)| (activity.name(), *cycles)).collect()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mb_conform::codes::Need;
 use mb_conform::feature::Feature;
 use mb_conform::program::TestProgram;
-use mb_conform::report::{Counts, Failure, judge_run, observations_of};
+use mb_conform::report::{Failure, ProgramCounts, judge_run, observations_of};
 use mb_conform::{emit, generate, shrink, traits, wire};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -186,7 +186,7 @@ impl TestPrograms {
     }
 }
 
-fn counts(counts: &Counts) -> BTreeMap<&'static str, u64> {
+fn counts(counts: &ProgramCounts) -> BTreeMap<&'static str, u64> {
     BTreeMap::from([
         ("programs", counts.programs),
         ("steps", counts.steps),

@@ -2,7 +2,7 @@
 //! Programs on core models, as Python sees them.
 
 use mb_processor::linux::{CoreModel, Linux, Simulation, StartError};
-use mb_processor::{LoadError, Program, Verdict};
+use mb_processor::{LoadError, Program, UnitTestVerdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -116,7 +116,7 @@ pub(crate) fn run_program<'py>(
 #[pyfunction]
 pub(crate) fn run_unit_test(py: Python<'_>, file: &[u8]) -> PyResult<Option<u64>> {
     match py.detach(|| mb_processor::unit_test(file)).map_err(bad_input)? {
-        Verdict::Passed => Ok(None),
-        Verdict::Failed(case) => Ok(Some(case)),
+        UnitTestVerdict::Passed => Ok(None),
+        UnitTestVerdict::Failed(case) => Ok(Some(case)),
     }
 }

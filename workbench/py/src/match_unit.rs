@@ -7,7 +7,7 @@ use mb_asm::program::ITEM_WORDS;
 use mb_asm::word::Register;
 use mb_core::Clock;
 use mb_microcode::MicrocodeParameters;
-use mb_session::debugger::{Condition, Debugger, Relation, StopReason};
+use mb_session::debugger::{BreakpointCondition, Debugger, Relation, StopReason};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
 use mb_session::session::{APPENDED, AfterMatch, Session, SessionStep};
@@ -159,7 +159,7 @@ impl MatchUnit {
                 let register = register_of(&register)?;
                 let found = Relation::ALL.into_iter().find(|(text, _)| *text == relation);
                 let relation = found.ok_or_else(|| bad_input(format!("relation `{relation}`: unknown")))?.1;
-                Some(Condition { register, relation, value })
+                Some(BreakpointCondition { register, relation, value })
             }
         };
         self.debugger.set_breakpoint(address, condition);

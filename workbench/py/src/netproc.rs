@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use mb_core::parameters::{Choice, Domain, ParameterSet, Parameters, Source};
 use mb_netproc::contract::drop_reason;
-use mb_netproc::report::{HartReport, Report};
-use mb_netproc::{NetprocParameters, Spine, presets};
+use mb_netproc::report::{HartReport, PacketReport};
+use mb_netproc::{PacketMachineParameters, Spine, presets};
 use mb_packets::session::TABLES_SEED;
 use mb_packets::{
-    Capture, Checked, FilterSet, Headers, RouteTable, Session, SessionError, TrafficParameters, diagram, read, traffic,
-    write,
+    Capture, CaptureSession, Checked, FilterSet, Headers, RouteTable, SessionError, TrafficParameters, diagram, read,
+    traffic, write,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -165,7 +165,7 @@ impl NetworkProcessor {
         kanata: Option<(u64, u64)>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let parameters: NetprocParameters = self.set.typed();
+        let parameters: PacketMachineParameters = self.set.typed();
         let mut progress = Progress::new(progress);
         let done = py.detach(|| -> Result<_, SessionError> {
             let capture = read::read(capture)?;
@@ -180,14 +180,14 @@ impl NetworkProcessor {
 }
 
 fn run(
-    parameters: &NetprocParameters,
+    parameters: &PacketMachineParameters,
     program: &[u8],
     capture: &Capture,
     packets: u64,
     kanata: Option<(u64, u64)>,
     tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Checked, Option<String>), SessionError> {
-    let session = Session::new(parameters, program, capture)?;
+    let session = CaptureSession::new(parameters, program, capture)?;
     let Some((from, to)) = kanata else { return Ok((session.run(packets, &mut (), tell)?, None)) };
     let mut recorder = diagram::Recorder::new(session.image(), from..to);
     let checked = session.run(packets, &mut recorder, tell)?;
@@ -196,7 +196,7 @@ fn run(
 
 fn to_python<'py>(
     py: Python<'py>,
-    parameters: &NetprocParameters,
+    parameters: &PacketMachineParameters,
     checked: &Checked,
     kanata: Option<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -260,7 +260,7 @@ fn to_python<'py>(
 
 /// A row for each window: packets, rate, issue slots of all harts used and squashed, a column for each cause of empty
 /// slots, and one for each count of caches, buses and predictors.
-fn windows<'py>(py: Python<'py>, report: &Report, clock: mb_core::Clock) -> PyResult<Bound<'py, PyDict>> {
+fn windows<'py>(py: Python<'py>, report: &PacketReport, clock: mb_core::Clock) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     columns!(dict, report.windows, |row| {
         "end_ns" => clock.span(mb_core::Cycles(row.end)).as_ns(),
@@ -284,7 +284,7 @@ fn windows<'py>(py: Python<'py>, report: &Report, clock: mb_core::Clock) -> PyRe
 
 /// A row for each hart: packets, instructions, issue slots used and squashed, and a column for each cause of empty
 /// slots.
-fn harts<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+fn harts<'py>(py: Python<'py>, report: &PacketReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let rows: Vec<(usize, &HartReport)> = report.harts.iter().enumerate().collect();
     columns!(dict, rows, |row| {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use mb_catalog::EngineChoice;
 use mb_core::parameters::{Choice, ParameterSet, Value};
 use mb_core::{
-    Accepted, BuildOwn, Completion, Delays, Engine, EngineEntry, EngineFault, Measurable, MsgId, Op, Origin, Outcome,
-    OwnKind, ParameterError, Pattern, Picos, Placement, ProbeId, QueueLengths, RecvId, ReplayEngine, Shortcuts,
+    Accepted, BuildOwn, Completion, Delays, Engine, EngineEntry, EngineFault, EngineOrigin, Measurable, MsgId, Op,
+    Outcome, OwnKind, ParameterError, Pattern, Picos, Placement, ProbeId, QueueLengths, RecvId, ReplayEngine,
+    Shortcuts,
 };
 use mb_own::description::Description;
 use mb_own::watched::{Patience, Watched};
@@ -42,7 +43,7 @@ pub(crate) fn raise_interrupt() -> PyResult<()> {
 /// The user's class.
 pub(crate) struct OwnClass {
     class: Py<PyAny>,
-    origin: Origin,
+    origin: EngineOrigin,
 }
 
 impl fmt::Debug for OwnClass {
@@ -62,7 +63,7 @@ pub(crate) fn choose(class: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult
     let (path, sha256, description): (String, String, String) = module.call_method1("origin", (class,))?.extract()?;
     let entry = entry_of(&description).map_err(|error| bad_input(format!("{path}: {error}")))?;
     let chosen = mb_catalog::choose(entry, preset).map_err(|error| bad_input(format!("{path}: {error}")))?;
-    let origin = Origin { kind: OwnKind::Python, path, sha256, interface: None };
+    let origin = EngineOrigin { kind: OwnKind::Python, path, sha256, interface: None };
     let own = OwnClass { class: class.clone().unbind(), origin };
     Ok(EngineChoice { own: Some(Arc::new(own)), ..chosen })
 }
@@ -110,7 +111,7 @@ impl BuildOwn for OwnClass {
         Ok(Box::new(Watched::in_a_replay(self.create(parameters)?, PATIENCE)))
     }
 
-    fn origin(&self) -> &Origin {
+    fn origin(&self) -> &EngineOrigin {
         &self.origin
     }
 

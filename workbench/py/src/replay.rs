@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use mb_core::{EngineFault, Timing};
-use mb_measure::{Effort, Found, HostClock, MeasureError, NextEngine, PASSES, closed_loop, host};
+use mb_measure::{ClosedLoopResult, Effort, HostClock, HostMeasureError, NextEngine, PASSES, closed_loop, host};
 use mb_replay::{ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
 use pyo3::prelude::*;
 
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 /// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
 pub(crate) struct Replayed {
     pub(crate) report: Report,
-    pub(crate) measured: Option<(Found<()>, Option<usize>)>,
+    pub(crate) measured: Option<(ClosedLoopResult<()>, Option<usize>)>,
 }
 
 /// Why a replay or a measurement has no result.
@@ -45,8 +45,8 @@ impl fmt::Display for Refused {
     }
 }
 
-impl From<MeasureError> for Refused {
-    fn from(error: MeasureError) -> Self {
+impl From<HostMeasureError> for Refused {
+    fn from(error: HostMeasureError) -> Self {
         Self(error.to_string())
     }
 }
@@ -108,8 +108,8 @@ pub(crate) fn run(
         };
         let mut keep_on = || progress.borrow_mut().tell(at.get().0, at.get().1);
         let found = closed_loop(&build, &Effort::default(), &mut HostClock::new(), &mut pass, &mut keep_on)?;
-        let Found { replay, measurement, same_order } = found;
-        let measured = Some((Found { replay: (), measurement, same_order }, pinned.core));
+        let ClosedLoopResult { replay, measurement, same_order } = found;
+        let measured = Some((ClosedLoopResult { replay: (), measurement, same_order }, pinned.core));
         Ok::<_, Refused>(Replayed { report: replay, measured })
     };
     let replayed = py.detach(|| EngineFault::catch(work));

@@ -3,7 +3,7 @@
 //! `spec/results.md`.
 
 use mb_core::Picos;
-use mb_measure::{Found, Kind, host};
+use mb_measure::{ClosedLoopResult, OperationKind, host};
 use mb_replay::{LatencyBin, Totals};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -148,9 +148,13 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
 
 /// What was measured for a replay: on what, how, and a row for all operations and for each kind
 /// that occurred.
-fn measurement<'py>(py: Python<'py>, found: &Found<()>, core: Option<usize>) -> PyResult<Bound<'py, PyDict>> {
+fn measurement<'py>(
+    py: Python<'py>,
+    found: &ClosedLoopResult<()>,
+    core: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
     let measurement = &found.measurement;
-    let kinds = Kind::ALL.iter().map(|kind| kind.as_str()).zip(measurement.kinds);
+    let kinds = OperationKind::ALL.iter().map(|kind| kind.as_str()).zip(measurement.kinds);
     let rows: Vec<_> =
         [("all", measurement.all())].into_iter().chain(kinds).filter(|(_, times)| times.operations > 0).collect();
     let each = |sum: Picos, operations| ns(sum) / operations as f64;

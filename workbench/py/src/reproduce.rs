@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Claims of the papers with what the models gave, as columns named as in `docs/reproduce.md`.
 
-use mb_reproduce::area::{DesignArea, Kind};
+use mb_reproduce::area::{DesignArea, StorageKind};
 use mb_reproduce::benchmarks::Benchmark;
 use mb_reproduce::chart::Chart;
 use mb_reproduce::contradictions::ContradictionResult;
 use mb_reproduce::curve::{Curve, DataPoint};
-use mb_reproduce::figures::{Agreement, AssumptionValue, Parameter};
+use mb_reproduce::figures::{Agreement, AssumptionValue, CurveParameter};
 use mb_reproduce::ledger::{Claim, Evidence};
 use mb_reproduce::{Finding, REGISTRY};
 use pyo3::prelude::*;
@@ -258,15 +258,15 @@ fn storage_table<'py>(py: Python<'py>, areas: &[DesignArea]) -> PyResult<Table<'
         "entries" => row.1.entries,
         "bits" => row.1.bits,
         "ports" => match row.1.kind {
-            Kind::Memory => None,
-            Kind::Registers { ports } => Some(ports),
+            StorageKind::Memory => None,
+            StorageKind::Registers { ports } => Some(ports),
         },
         "mm2" => row.1.mm2(),
     });
     Ok(dict)
 }
 
-fn parameters_table<'py>(py: Python<'py>, parameters: &[Parameter]) -> PyResult<Table<'py>> {
+fn parameters_table<'py>(py: Python<'py>, parameters: &[CurveParameter]) -> PyResult<Table<'py>> {
     let dict = PyDict::new(py);
     columns!(dict, parameters, |row| {
         "engine" => row.design.as_str(),

@@ -3,7 +3,7 @@
 
 use mb_core::{Holds, Picos};
 use mb_replay::Sizing;
-use mb_replay::sizing::{BucketCurves, Counts, QueueCurves, Queues};
+use mb_replay::sizing::{BucketCurves, QueueCurves, Queues, WeightedCounts};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -43,7 +43,7 @@ fn overflow_points(
     rank: Option<u32>,
     queue: &'static str,
     measure: &'static str,
-    counts: &Counts,
+    counts: &WeightedCounts,
 ) {
     let mut value = counts.total();
     points.push(Point { rank, queue, measure, entries: 0, value });
@@ -59,7 +59,7 @@ fn beyond_points(
     rank: Option<u32>,
     queue: &'static str,
     measure: &'static str,
-    counts: &Counts,
+    counts: &WeightedCounts,
 ) {
     let mut value = counts.from(1);
     points.push(Point { rank, queue, measure, entries: 0, value });

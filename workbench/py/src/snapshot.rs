@@ -2,7 +2,7 @@
 //! The deepest searches of a replay, and the lists and operations from one point on, for Python.
 
 use mb_core::{Initiator, Op, Pattern};
-use mb_replay::{Cut, CutOp, Deepest, Found};
+use mb_replay::{Cut, CutOp, Deepest, MatchedEntry};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -60,9 +60,9 @@ pub(crate) fn cut<'py>(py: Python<'py>, cut: &Cut) -> PyResult<Bound<'py, PyDict
         "ignore" => row.1.1.ignore,
         "initiator" => initiator(row.1.1.initiator),
         "found" => match row.0.found {
-            Found::Nothing => None,
-            Found::Listed(position) => Some(("listed", position)),
-            Found::Left(operation) => Some(("left", operation)),
+            MatchedEntry::Nothing => None,
+            MatchedEntry::Listed(position) => Some(("listed", position)),
+            MatchedEntry::Left(operation) => Some(("left", operation)),
         },
     });
     let all = PyDict::new(py);

@@ -21,4 +21,4 @@ pub use network::{NETWORKS, Network};
 pub use report::{Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};
 pub use sizing::{Sizer, Sizing};
-pub use snapshot::{Cut, CutAt, CutOp, Deepest, Found, Snapshots};
+pub use snapshot::{Cut, CutAt, CutOp, Deepest, MatchedEntry, Snapshots};

@@ -50,7 +50,7 @@ pub struct Deepest {
 
 /// What an operation matched: an entry by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum MatchedEntry {
     /// Nothing.
     Nothing,
     /// An entry that was in its list at the cut: its position there, oldest first.
@@ -67,7 +67,7 @@ pub struct CutOp {
     /// The operation.
     pub op: Op,
     /// What it matched.
-    pub found: Found,
+    pub found: MatchedEntry,
 }
 
 /// The lists at one point, oldest entries first, and the operations from then on.
@@ -158,7 +158,7 @@ impl Watcher {
 struct Kept<T> {
     age: u64,
     entry: T,
-    found: Found,
+    found: MatchedEntry,
 }
 
 /// Keeps the lists up to the cut, and the operations from it on.
@@ -207,9 +207,9 @@ impl Cutter {
     }
 
     /// Moves the entries as `outcome` says; returns what was found.
-    fn take(&mut self, number: u64, op: Op, outcome: Outcome) -> Found {
-        let left = Found::Left(self.cut.operations.len());
-        let nothing = Found::Nothing;
+    fn take(&mut self, number: u64, op: Op, outcome: Outcome) -> MatchedEntry {
+        let left = MatchedEntry::Left(self.cut.operations.len());
+        let nothing = MatchedEntry::Nothing;
         match (op, outcome) {
             (Op::Post { recv, pattern }, Outcome::Posted(_)) => {
                 self.posted.insert(recv.0, Kept { age: number, entry: pattern, found: left });
@@ -244,7 +244,7 @@ fn in_order<T: Copy>(entries: &mut BTreeMap<u64, Kept<T>>) -> Vec<T> {
     kept.into_iter()
         .enumerate()
         .map(|(position, kept)| {
-            kept.found = Found::Listed(position);
+            kept.found = MatchedEntry::Listed(position);
             kept.entry
         })
         .collect()

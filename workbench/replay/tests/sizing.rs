@@ -9,7 +9,7 @@ use common::{Narrow, linear, plain, replayed_trace};
 use mb_catalog::EngineChoice;
 use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::{CapacityEvents, Envelope, Holds, Initiator, MsgId, Op, Pattern, Picos, RecvId, Source};
-use mb_replay::sizing::{Counts, Queues};
+use mb_replay::sizing::{Queues, WeightedCounts};
 use mb_replay::{Report, Sizer, Sizing, replay};
 use mb_testkit::drive::{Fetch, Visits, judge, judge_one_by_one};
 use mb_testkit::streams;
@@ -133,7 +133,7 @@ fn buckets_are_searched_as_hash_buckets_does() {
             let visits: u64 = searches().map(|(_, answer)| u64::from(answer.completion.visits)).sum();
             let sizing = measured(offers.iter().map(|offer| (offer.at, offer.op)));
             let Queues { posted, unexpected } = &sizing.buckets[buckets - 1];
-            let sum = |counts: &Counts| counts.iter().map(|(number, count)| number as u64 * count).sum::<u64>();
+            let sum = |counts: &WeightedCounts| counts.iter().map(|(number, count)| number as u64 * count).sum::<u64>();
             let compared = sum(&posted.searches) + sum(&unexpected.searches);
             // An arrival has read the head of its other list when it finds its match.
             let any_source =

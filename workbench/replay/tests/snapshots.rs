@@ -6,7 +6,7 @@ mod common;
 use common::{engine, plain, replayed_trace};
 use mb_core::{MsgId, Op, Outcome, RecvId};
 use mb_oracle::Oracle;
-use mb_replay::{Cut, CutAt, CutOp, Deepest, Found, Report, Snapshots};
+use mb_replay::{Cut, CutAt, CutOp, Deepest, MatchedEntry, Report, Snapshots};
 use mb_trace::generate::Plan;
 use mb_trace::{Flags, Kind, RankBuilder, RankRun, Record, Trace};
 
@@ -38,7 +38,7 @@ fn renamed(op: Op, number: u64) -> Op {
 }
 
 /// What the oracle finds for each operation, with the depth of each search.
-fn judged(cut: &Cut) -> Vec<(Found, u32)> {
+fn judged(cut: &Cut) -> Vec<(MatchedEntry, u32)> {
     let mut oracle = Oracle::new();
     for (position, pattern) in (0..).zip(&cut.posted) {
         let posted = oracle.apply(Op::Post { recv: RecvId(LISTED + position), pattern: *pattern }).0;
@@ -49,7 +49,7 @@ fn judged(cut: &Cut) -> Vec<(Found, u32)> {
         assert!(matches!(arrived, Outcome::Unexpected(_)), "no receive of the cut matches a message of it");
     }
     let found = |name: u64| {
-        if name >= LISTED { Found::Listed((name - LISTED) as usize) } else { Found::Left(name as usize) }
+        if name >= LISTED { MatchedEntry::Listed((name - LISTED) as usize) } else { MatchedEntry::Left(name as usize) }
     };
     (0..)
         .zip(&cut.operations)
@@ -58,7 +58,7 @@ fn judged(cut: &Cut) -> Vec<(Found, u32)> {
             let matched = match (op, outcome) {
                 (Op::Arrive { .. }, Outcome::Matched(recv, _)) => found(recv.0),
                 (_, Outcome::Matched(_, msg) | Outcome::Probed(_, Some(msg))) => found(msg.0),
-                _ => Found::Nothing,
+                _ => MatchedEntry::Nothing,
             };
             (matched, depth)
         })
@@ -96,9 +96,9 @@ fn a_snapshot_has_the_lists_and_outcomes_of_the_oracle() {
             assert!(worst.operations.is_sorted_by_key(|of| of.at));
             for of in &worst.operations {
                 match of.found {
-                    Found::Listed(_) => listed += 1,
-                    Found::Left(_) => left += 1,
-                    Found::Nothing => nothing += 1,
+                    MatchedEntry::Listed(_) => listed += 1,
+                    MatchedEntry::Left(_) => left += 1,
+                    MatchedEntry::Nothing => nothing += 1,
                 }
             }
             let whole = cut_of(&trace, None, rank, 0, usize::MAX);
@@ -172,5 +172,5 @@ fn a_cancel_that_takes_a_receive_back_ends_the_operations() {
     assert_eq!((cut.operations.len(), cut.cancelled), (2, true));
     let behind = cut_of(&trace, None, 0, 3, 100);
     assert_eq!((behind.posted.len(), behind.operations.len(), behind.cancelled), (1, 1, false));
-    assert_eq!(behind.operations[0].found, Found::Listed(0));
+    assert_eq!(behind.operations[0].found, MatchedEntry::Listed(0));
 }

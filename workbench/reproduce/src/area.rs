@@ -38,12 +38,12 @@ pub struct Storage {
     /// Bits of an entry.
     pub bits: u64,
     /// How it is built.
-    pub kind: Kind,
+    pub kind: StorageKind,
 }
 
 /// How storage is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum StorageKind {
     /// Cells of memory behind one port.
     Memory,
     /// Flip-flops behind this many ports.
@@ -57,13 +57,13 @@ impl Storage {
     /// Memory of `entries` words of `bits`.
     #[must_use]
     pub const fn memory(name: &'static str, entries: u64, bits: u64) -> Self {
-        Self { name, entries, bits, kind: Kind::Memory }
+        Self { name, entries, bits, kind: StorageKind::Memory }
     }
 
     /// Registers of `bits` behind `ports`.
     #[must_use]
     pub const fn registers(name: &'static str, entries: u64, bits: u64, ports: u64) -> Self {
-        Self { name, entries, bits, kind: Kind::Registers { ports } }
+        Self { name, entries, bits, kind: StorageKind::Registers { ports } }
     }
 
     /// A cache of `bytes` in lines of `line` and sets of `ways`, with a tag for each line of a
@@ -86,8 +86,8 @@ impl Storage {
     #[must_use]
     pub fn mm2(&self) -> f64 {
         let bit = match self.kind {
-            Kind::Memory => MEMORY_UM2,
-            Kind::Registers { ports } => REGISTER_UM2 + PORT_UM2 * ports as f64,
+            StorageKind::Memory => MEMORY_UM2,
+            StorageKind::Registers { ports } => REGISTER_UM2 + PORT_UM2 * ports as f64,
         };
         self.total_bits() as f64 * bit / 1e6
     }

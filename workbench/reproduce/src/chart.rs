@@ -8,14 +8,14 @@ use crate::curve::Limit;
 
 /// How the points of a series are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum SeriesForm {
     /// Joined by lines.
     Lines,
     /// A group of bars at each position; positions have names.
     Bars,
 }
 
-impl Form {
+impl SeriesForm {
     /// The word in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -38,7 +38,7 @@ pub struct Chart {
     /// What the vertical axis shows, with its unit.
     pub y: &'static str,
     /// How points are drawn.
-    pub form: Form,
+    pub form: SeriesForm,
     /// Names of the positions 0, 1, ... of the horizontal axis; empty if they are numbers.
     pub positions: Vec<String>,
     /// What is drawn.
@@ -55,14 +55,14 @@ pub struct Series {
     /// Whether claims are judged by it; other series are drawn thin.
     pub counts: bool,
     /// Its points.
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
     /// A value of the whole series that is drawn as a dashed line, such as its mean.
     pub level: Option<f64>,
 }
 
 /// One point of a series.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Point {
+pub struct ChartPoint {
     /// Position on the horizontal axis.
     pub x: f64,
     /// Value.
@@ -71,7 +71,7 @@ pub struct Point {
     pub range: Option<(f64, f64)>,
 }
 
-impl Point {
+impl ChartPoint {
     /// A point without variants.
     #[must_use]
     pub const fn new(x: f64, y: f64) -> Self {

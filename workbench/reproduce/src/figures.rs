@@ -23,7 +23,7 @@ pub struct Figures {
     /// Area of the designs.
     pub areas: Vec<DesignArea>,
     /// Parameters of models that are no engine of the catalogue.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<CurveParameter>,
     /// Every set of assumptions, those that agree best first.
     pub agreements: Vec<Agreement>,
     /// Every value of every assumption.
@@ -32,7 +32,7 @@ pub struct Figures {
 
 /// One number or word behind a curve.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameter {
+pub struct CurveParameter {
     /// The design, as its study names it.
     pub design: String,
     /// What it is.

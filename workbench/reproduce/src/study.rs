@@ -86,7 +86,7 @@ pub struct Figure {
     pub designs: Vec<String>,
     /// The panels that are drawn; all if there is none.
     #[serde(default)]
-    pub panels: Vec<Quantity>,
+    pub panels: Vec<PanelQuantity>,
 }
 
 /// One row of a figure.
@@ -94,7 +94,7 @@ pub struct Figure {
 #[serde(deny_unknown_fields)]
 pub struct Panel {
     /// What is drawn.
-    pub quantity: Quantity,
+    pub quantity: PanelQuantity,
     /// What stands beside the axis, with the unit.
     pub label: String,
     /// Its axis.
@@ -116,7 +116,7 @@ pub enum Scale {
 /// What a panel draws of a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Quantity {
+pub enum PanelQuantity {
     /// The whole time.
     Total,
     /// The time for each item traversed.
@@ -134,7 +134,7 @@ pub struct Design {
     /// Its name in the legend.
     pub label: String,
     /// How its times were obtained.
-    pub timing: Timing,
+    pub timing: CurveTiming,
     /// The engine that a benchmark runs on, `engine:preset`; none if the paper has measurements of
     /// its own.
     #[serde(default)]
@@ -152,7 +152,7 @@ pub struct Design {
     pub line: String,
     /// The others.
     #[serde(rename = "variant", default)]
-    pub variants: Vec<Variant>,
+    pub variants: Vec<DesignInterpretation>,
     /// Colour, `#rrggbb`.
     pub colour: String,
     /// Marker, as matplotlib names them.
@@ -162,7 +162,7 @@ pub struct Design {
 /// Another interpretation of a design.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variant {
+pub struct DesignInterpretation {
     /// Its name.
     pub name: String,
     /// Parameters besides those of the design, `key=value`.
@@ -227,7 +227,7 @@ impl Figure {
     }
 
     /// Whether the quantity is drawn.
-    fn has(&self, quantity: Quantity) -> bool {
+    fn has(&self, quantity: PanelQuantity) -> bool {
         self.panels.is_empty() || self.panels.contains(&quantity)
     }
 }
@@ -235,14 +235,14 @@ impl Figure {
 /// How a time was obtained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Timing {
+pub enum CurveTiming {
     /// No engine can be faster.
     Bound,
     /// Computed by a model.
     Simulated,
 }
 
-impl Timing {
+impl CurveTiming {
     /// The word in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -369,8 +369,10 @@ impl Study {
             if let Some(unknown) = figure.designs.iter().find(|design| !known(design)) {
                 return Err(format!("figure `{name}` draws `{unknown}`, which is not a design"));
             }
-            let relative = self.panels.iter().any(|panel| panel.quantity == Quantity::Relative);
-            if relative && figure.has(Quantity::Relative) && !(known(&self.reference) && figure.shows(&self.reference))
+            let relative = self.panels.iter().any(|panel| panel.quantity == PanelQuantity::Relative);
+            if relative
+                && figure.has(PanelQuantity::Relative)
+                && !(known(&self.reference) && figure.shows(&self.reference))
             {
                 return Err(format!("figure `{name}` has relative times and does not draw the reference"));
             }

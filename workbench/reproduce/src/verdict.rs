@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::error::Mismatch;
 use crate::formula;
-use crate::ledger::{APPROX, Claim, Method, Precision, Value};
+use crate::ledger::{APPROX, Claim, ClaimedValue, Method, Precision};
 
 /// What a model gave.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,9 +134,11 @@ const NEAR_APPROX: f64 = 0.50;
 pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
     let plain = |holds: bool| Judged { verdict: if holds { Verdict::Holds } else { Verdict::Differs }, error: None };
     Ok(match (&claim.value, measured) {
-        (Value::Number(published, digits), Measured::Number(found)) => number(claim, *published, *digits, *found),
-        (Value::Numbers(published), Measured::Numbers(found)) => plain(published == found),
-        (Value::Limit { limit, inclusive, lowest }, Measured::Number(found)) => {
+        (ClaimedValue::Number(published, digits), Measured::Number(found)) => {
+            number(claim, *published, *digits, *found)
+        }
+        (ClaimedValue::Numbers(published), Measured::Numbers(found)) => plain(published == found),
+        (ClaimedValue::Limit { limit, inclusive, lowest }, Measured::Number(found)) => {
             let kept = match (lowest, inclusive) {
                 (true, true) => found >= limit,
                 (true, false) => found > limit,
@@ -145,7 +147,7 @@ pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
             };
             graded(kept, relative(*found, *limit), NEAR)
         }
-        (Value::Range(low, high), Measured::Range(..) | Measured::Number(_)) => {
+        (ClaimedValue::Range(low, high), Measured::Range(..) | Measured::Number(_)) => {
             let (found_low, found_high) = match *measured {
                 Measured::Range(from, to) => (from, to),
                 Measured::Number(number) => (number, number),
@@ -160,7 +162,7 @@ pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
             };
             graded(found_low <= *high && found_high >= *low, error, NEAR)
         }
-        (Value::Text(text), Measured::Series(points)) => {
+        (ClaimedValue::Text(text), Measured::Series(points)) => {
             let mut worst: f64 = 0.0;
             let mut equal = !points.is_empty();
             for &(n, found) in points {
@@ -173,8 +175,8 @@ pub fn judge(claim: &Claim, measured: &Measured) -> Result<Judged, Mismatch> {
             }
             Judged { error: Some(worst), ..plain(equal) }
         }
-        (Value::Text(_), Measured::Fact(so, _)) => plain(*so),
-        (Value::Text(published), Measured::Text(found)) => plain(published == found),
+        (ClaimedValue::Text(_), Measured::Fact(so, _)) => plain(*so),
+        (ClaimedValue::Text(published), Measured::Text(found)) => plain(published == found),
         _ => return Err(mismatch(claim, measured)),
     })
 }

@@ -18,7 +18,7 @@ pub enum TraceError {
     },
     /// The trace violates a rule of `spec/trace.md`.
     #[error(transparent)]
-    Defect(Box<Defect>),
+    Defect(Box<TraceDefect>),
     /// The trace cannot be mapped or written.
     #[error("{}: {reason}", path.display())]
     Refused {
@@ -34,11 +34,11 @@ pub enum TraceError {
 
 /// A violated rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Defect {
+pub struct TraceDefect {
     /// The file.
     pub file: PathBuf,
     /// The place in it.
-    pub place: Place,
+    pub place: FileLocation,
     /// The number of the rule in `spec/trace.md`; 0 stands for its section 2 (`meta.json`).
     pub rule: u8,
     /// What was found, what was expected and, where the reader can help it, what to do.
@@ -47,7 +47,7 @@ pub struct Defect {
 
 /// A place in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum FileLocation {
     /// The file as a whole, its header or its index.
     File,
     /// A rank as a whole.
@@ -61,13 +61,13 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for TraceDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
         match self.place {
-            Place::File => {}
-            Place::Rank(rank) => write!(f, "rank {rank}: ")?,
-            Place::Record { rank, index } => write!(f, "rank {rank}, record {index}: ")?,
+            FileLocation::File => {}
+            FileLocation::Rank(rank) => write!(f, "rank {rank}: ")?,
+            FileLocation::Record { rank, index } => write!(f, "rank {rank}, record {index}: ")?,
         }
         match self.rule {
             0 => write!(f, "{} (section 2)", self.reason),
@@ -76,14 +76,14 @@ impl fmt::Display for Defect {
     }
 }
 
-impl std::error::Error for Defect {}
+impl std::error::Error for TraceDefect {}
 
 impl TraceError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
     }
 
-    pub(crate) fn defect(file: impl Into<PathBuf>, place: Place, rule: u8, reason: impl Into<String>) -> Self {
-        Self::Defect(Box::new(Defect { file: file.into(), place, rule, reason: reason.into() }))
+    pub(crate) fn defect(file: impl Into<PathBuf>, place: FileLocation, rule: u8, reason: impl Into<String>) -> Self {
+        Self::Defect(Box::new(TraceDefect { file: file.into(), place, rule, reason: reason.into() }))
     }
 }

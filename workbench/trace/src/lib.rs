@@ -40,11 +40,11 @@ pub mod stats;
 mod writer;
 
 pub use communicators::{CommView, Communicators, RankRun};
-pub use error::{Defect, Place, TraceError};
-pub use meta::{Meta, Origin};
+pub use error::{FileLocation, TraceDefect, TraceError};
+pub use meta::{Meta, TraceOrigin};
 pub use open::{Trace, file_bytes};
 pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
-pub use state::{Host, LeftOut, Omission, State};
+pub use state::{Host, LeftOut, Omission, TraceState};
 pub use stats::{Distribution, Stats};
-pub use writer::{Form, TraceWriter};
+pub use writer::{TraceForm, TraceWriter};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Place, TraceError};
+use crate::error::{FileLocation, TraceError};
 
 /// The value of `format`.
 pub(crate) const FORMAT: &str = "matchbench-trace";
@@ -21,7 +21,7 @@ pub(crate) const MAX_RANKS: u32 = i32::MAX as u32;
 /// How a trace was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum TraceOrigin {
     /// Written while a program ran.
     Recorded,
     /// Generated from a pattern.
@@ -37,7 +37,7 @@ pub struct Meta {
     pub ranks: u32,
     run_id: String,
     /// Recorded or generated.
-    pub origin: Origin,
+    pub origin: TraceOrigin,
     /// Names of the MPI functions that `Other` records index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_calls: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Meta {
 impl Meta {
     /// A description with the required keys only.
     #[must_use]
-    pub fn new(origin: Origin, ranks: u32, run_id: u64) -> Self {
+    pub fn new(origin: TraceOrigin, ranks: u32, run_id: u64) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: 1,
@@ -72,7 +72,7 @@ impl Meta {
     /// # Errors
     /// When the text is not JSON, or a required key is missing or out of range.
     pub(crate) fn parse(path: &Path, text: &[u8]) -> Result<Self, TraceError> {
-        let defect = |reason: String| TraceError::defect(path, Place::File, 0, reason);
+        let defect = |reason: String| TraceError::defect(path, FileLocation::File, 0, reason);
         let meta: Self = serde_json::from_slice(text).map_err(|error| defect(error.to_string()))?;
         if meta.format != FORMAT {
             return Err(defect(format!("`format` is {:?}, expected {FORMAT:?}", meta.format)));

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::error::{Place, TraceError};
-use crate::meta::{META_FILE, Meta, Origin};
+use crate::error::{FileLocation, TraceError};
+use crate::meta::{META_FILE, Meta, TraceOrigin};
 use crate::record::{Header, Kind, MAGIC, NEWEST, RECORD_BYTES, Record, VERSION, checksum};
-use crate::state::State;
+use crate::state::TraceState;
 
 /// Name of a bundle.
 pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
@@ -88,7 +88,7 @@ impl Content {
 
 struct Segment {
     file: u32,
-    end: State,
+    end: TraceState,
     first: u64,
     records: u64,
 }
@@ -125,7 +125,7 @@ impl Trace {
         let length = regular_file(&meta_path)?;
         if length > META_LIMIT_BYTES {
             let reason = format!("has {length} bytes, expected at most {META_LIMIT_BYTES}");
-            return Err(TraceError::defect(meta_path, Place::File, 0, reason));
+            return Err(TraceError::defect(meta_path, FileLocation::File, 0, reason));
         }
         let meta = std::fs::read(&meta_path).map_err(TraceError::io(&meta_path))?;
         let mut names = BTreeSet::new();
@@ -157,7 +157,7 @@ impl Trace {
     #[must_use]
     pub fn in_memory(ranks: Vec<Vec<Record>>) -> Self {
         let world = u32::try_from(ranks.len()).ok().filter(|n| (1..=crate::meta::MAX_RANKS).contains(n));
-        let meta = Meta::new(Origin::Generated, world.expect("1 to 2^31 - 1 ranks"), 0);
+        let meta = Meta::new(TraceOrigin::Generated, world.expect("1 to 2^31 - 1 ranks"), 0);
         let mut trace = Self { path: PathBuf::new(), meta, files: Vec::new(), segments: Vec::new() };
         for (rank, mut records) in ranks.into_iter().enumerate() {
             for (index, record) in records.iter_mut().enumerate() {
@@ -170,7 +170,7 @@ impl Trace {
                 content: Content::Owned(records, 0),
                 header,
             });
-            trace.segments.push(Segment { file: rank as u32, end: State::Complete, first: 0, records: count });
+            trace.segments.push(Segment { file: rank as u32, end: TraceState::Complete, first: 0, records: count });
         }
         trace
     }
@@ -217,7 +217,7 @@ impl Trace {
     /// # Panics
     /// When there is no such rank.
     #[must_use]
-    pub fn end(&self, rank: u32) -> State {
+    pub fn end(&self, rank: u32) -> TraceState {
         self.segments[rank as usize].end
     }
 
@@ -261,7 +261,7 @@ impl Trace {
             if let Some(other) = names.iter().find(|name| *name != BUNDLE_FILE) {
                 let reason =
                     format!("found beside {BUNDLE_FILE}, expected either rank files or a bundle; remove one of them");
-                return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
+                return Err(TraceError::defect(path.join(other), FileLocation::File, 1, reason));
             }
             trace.add_bundle(path.join(BUNDLE_FILE), load(BUNDLE_FILE)?)?;
             return Ok(trace);
@@ -273,7 +273,7 @@ impl Trace {
                     "found no file, expected one for each of the {} ranks; copy the files of all nodes into this directory",
                     trace.ranks()
                 );
-                return Err(TraceError::defect(path.join(name), Place::File, 1, reason));
+                return Err(TraceError::defect(path.join(name), FileLocation::File, 1, reason));
             }
             let content = load(&name)?;
             trace.add_rank_file(rank, path.join(name), content)?;
@@ -282,14 +282,14 @@ impl Trace {
             let expected: BTreeSet<String> = (0..trace.ranks()).map(rank_file).collect();
             let other = names.difference(&expected).next().expect("there is one more");
             let reason = format!("found an unexpected file, expected only those of {} ranks; remove it", trace.ranks());
-            return Err(TraceError::defect(path.join(other), Place::File, 1, reason));
+            return Err(TraceError::defect(path.join(other), FileLocation::File, 1, reason));
         }
         Ok(trace)
     }
 
     /// Checks what the headers of rank files and bundles have in common.
     fn header(&self, path: &Path, content: &Content) -> Result<Header, TraceError> {
-        let defect = |rule, reason| Err(TraceError::defect(path, Place::File, rule, reason));
+        let defect = |rule, reason| Err(TraceError::defect(path, FileLocation::File, rule, reason));
         let Some(first) = content.units().first() else {
             return defect(
                 3,
@@ -309,7 +309,7 @@ impl Trace {
 
     fn add_rank_file(&mut self, rank: u32, path: PathBuf, content: Content) -> Result<(), TraceError> {
         let header = self.header(&path, &content)?;
-        let defect = |rule, reason| Err(TraceError::defect(&path, Place::File, rule, reason));
+        let defect = |rule, reason| Err(TraceError::defect(&path, FileLocation::File, rule, reason));
         if header.first_rank != rank {
             return defect(1, format!("first_rank is {}, expected {rank}", header.first_rank));
         }
@@ -342,19 +342,23 @@ impl Trace {
         let defect = |place, rule, reason| Err(TraceError::defect(&path, place, rule, reason));
         let world = self.ranks();
         if header.flags != Header::FINALIZED {
-            return defect(Place::File, 4, format!("flags are {:#x}, expected a finalized bundle", header.flags));
+            return defect(
+                FileLocation::File,
+                4,
+                format!("flags are {:#x}, expected a finalized bundle", header.flags),
+            );
         }
         if header.first_rank != 0 || header.segments != world {
             let reason = format!(
                 "found {} segments from rank {} on, expected {world} from rank 0 on",
                 header.segments, header.first_rank
             );
-            return defect(Place::File, 4, reason);
+            return defect(FileLocation::File, 4, reason);
         }
         let length = content.length();
         if !length.is_multiple_of(RECORD_BYTES as u64) {
             return defect(
-                Place::File,
+                FileLocation::File,
                 4,
                 format!("found a file of {length} bytes, expected a multiple of {RECORD_BYTES}"),
             );
@@ -363,7 +367,7 @@ impl Trace {
         let index_units = u64::from(world).div_ceil(4);
         if 1 + index_units > units.len() as u64 {
             return defect(
-                Place::File,
+                FileLocation::File,
                 4,
                 format!("found a file of {length} bytes, expected an index of {world} entries"),
             );
@@ -371,21 +375,21 @@ impl Trace {
         let index = units[1..=index_units as usize].as_bytes();
         let mut next = 1 + index_units;
         if index[16 * world as usize..].iter().any(|&byte| byte != 0) {
-            return defect(Place::File, 4, "found non-zero bytes after the index, expected zeros".to_owned());
+            return defect(FileLocation::File, 4, "found non-zero bytes after the index, expected zeros".to_owned());
         }
         let mut segments = Vec::with_capacity(world as usize);
         for (rank, entry) in index.as_chunks::<16>().0.iter().take(world as usize).enumerate() {
             let [offset, records]: [u64; 2] = zerocopy::transmute!(*entry);
             if offset != next * RECORD_BYTES as u64 {
                 let reason = format!("segment begins at {offset}, expected {}", next * RECORD_BYTES as u64);
-                return defect(Place::Rank(rank as u32), 4, reason);
+                return defect(FileLocation::Rank(rank as u32), 4, reason);
             }
             let left = units.len() as u64 - next;
             if records > left {
                 let reason = format!("segment has {records} records, expected at most {left}");
-                return defect(Place::Rank(rank as u32), 4, reason);
+                return defect(FileLocation::Rank(rank as u32), 4, reason);
             }
-            segments.push(Segment { file: 0, end: State::Complete, first: next, records });
+            segments.push(Segment { file: 0, end: TraceState::Complete, first: next, records });
             next += records;
         }
         if next != units.len() as u64 {
@@ -393,12 +397,12 @@ impl Trace {
                 "found a file of {length} bytes, expected {}, the end of its segments",
                 next * RECORD_BYTES as u64
             );
-            return defect(Place::File, 4, reason);
+            return defect(FileLocation::File, 4, reason);
         }
         if header.records != next - 1 - index_units {
             let found = next - 1 - index_units;
             return defect(
-                Place::File,
+                FileLocation::File,
                 4,
                 format!("records is {}, expected {found}, the sum over its segments", header.records),
             );
@@ -424,15 +428,15 @@ fn regular_file(path: &Path) -> Result<u64, TraceError> {
 
 impl Header {
     /// How the records of the file's rank end.
-    fn state(&self) -> State {
+    fn state(&self) -> TraceState {
         if self.flags & Self::ABORTED != 0 {
-            State::Aborted
+            TraceState::Aborted
         } else if self.flags & Self::STOPPED != 0 {
-            State::Stopped
+            TraceState::Stopped
         } else if self.flags & Self::FINALIZED != 0 {
-            State::Complete
+            TraceState::Complete
         } else {
-            State::Cut
+            TraceState::Cut
         }
     }
 
@@ -441,7 +445,7 @@ impl Header {
     /// # Errors
     /// When it is none, has another version or a wrong checksum (T-3, T-13).
     fn parse(path: &Path, first: &Record) -> Result<Self, TraceError> {
-        let defect = |rule, reason| Err(TraceError::defect(path, Place::File, rule, reason));
+        let defect = |rule, reason| Err(TraceError::defect(path, FileLocation::File, rule, reason));
         let header: Self = zerocopy::transmute!(*first);
         if header.magic != MAGIC {
             return defect(
@@ -516,7 +520,7 @@ pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, T
     let path = path.as_ref();
     let Ok((record, _)) = Record::read_from_prefix(first) else {
         let reason = format!("found a file of {} bytes, expected at least a header of {RECORD_BYTES}", first.len());
-        return Err(TraceError::defect(path, Place::File, 3, reason));
+        return Err(TraceError::defect(path, FileLocation::File, 3, reason));
     };
     let header = Header::parse(path, &record)?;
     if header.flags & Header::FINALIZED == 0 {

@@ -10,7 +10,7 @@ use crate::record::{Kind, Record};
 /// How the records of a rank end. The state of a trace is the last of these, in this order, that one
 /// of its ranks has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum State {
+pub enum TraceState {
     /// With the last finalization of MPI.
     Complete,
     /// The recorder stopped before the program did, as with a full disk.
@@ -21,7 +21,7 @@ pub enum State {
     Aborted,
 }
 
-impl State {
+impl TraceState {
     /// All states, in order.
     pub const ALL: [Self; 4] = [Self::Complete, Self::Stopped, Self::Cut, Self::Aborted];
 
@@ -125,8 +125,8 @@ pub(crate) const fn other_parts(version: u16, record: &Record) -> (u64, u64) {
 impl Trace {
     /// The state of the trace as a whole.
     #[must_use]
-    pub fn state(&self) -> State {
-        (0..self.ranks()).map(|rank| self.end(rank)).max().unwrap_or(State::Complete)
+    pub fn state(&self) -> TraceState {
+        (0..self.ranks()).map(|rank| self.end(rank)).max().unwrap_or(TraceState::Complete)
     }
 
     /// What is not recorded in detail, by name: first what is lost, then what is not replayed. One

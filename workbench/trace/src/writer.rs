@@ -17,7 +17,7 @@ use crate::record::{Header, RECORD_BYTES, Record};
 
 /// How a trace is stored in its directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum TraceForm {
     /// One file per rank.
     RankFiles,
     /// All ranks in one file.
@@ -36,7 +36,7 @@ struct Output {
 pub struct TraceWriter {
     path: PathBuf,
     meta: Meta,
-    form: Form,
+    form: TraceForm,
     /// The bundle, or the file of the current rank.
     output: Option<Output>,
     /// Offset and number of records of each segment. The last one is incomplete while `in_rank`.
@@ -49,7 +49,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When the directory already contains a trace or cannot be written.
-    pub fn create(path: impl AsRef<Path>, meta: Meta, form: Form) -> Result<Self, TraceError> {
+    pub fn create(path: impl AsRef<Path>, meta: Meta, form: TraceForm) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
         fs::create_dir_all(&path).map_err(TraceError::io(&path))?;
         for entry in fs::read_dir(&path).map_err(TraceError::io(&path))? {
@@ -66,8 +66,8 @@ impl TraceWriter {
         let text = serde_json::to_string_pretty(&meta).map_err(io::Error::from).map_err(TraceError::io(&meta_path))?;
         create(&meta_path).and_then(|mut file| writeln!(file, "{text}")).map_err(TraceError::io(&meta_path))?;
         let output = match form {
-            Form::RankFiles => None,
-            Form::Bundle => Some(Output::create(path.join(BUNDLE_FILE), first_segment(meta.ranks))?),
+            TraceForm::RankFiles => None,
+            TraceForm::Bundle => Some(Output::create(path.join(BUNDLE_FILE), first_segment(meta.ranks))?),
         };
         Ok(Self { path, meta, form, output, index: Vec::new(), in_rank: false })
     }
@@ -96,7 +96,7 @@ impl TraceWriter {
     pub fn end_rank(&mut self) -> Result<(), TraceError> {
         self.append(&[])?;
         self.in_rank = false;
-        if self.form == Form::RankFiles
+        if self.form == TraceForm::RankFiles
             && let Some(output) = self.output.take()
         {
             let rank = self.index.len() as u32 - 1;
@@ -137,7 +137,7 @@ impl TraceWriter {
             let reason = format!("rank {rank} written, expected ranks below {}", self.meta.ranks);
             return Err(TraceError::Refused { path: self.path.clone(), reason });
         }
-        if self.form == Form::RankFiles {
+        if self.form == TraceForm::RankFiles {
             self.output = Some(Output::create(self.path.join(rank_file(rank)), RECORD_BYTES as u64)?);
         }
         let offset = match self.index.last() {

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::{Scratch, ping};
-use mb_trace::{Form, Header, Meta, Origin, RankBuilder, Record, State, Trace, TraceWriter};
+use mb_trace::{Header, Meta, RankBuilder, Record, Trace, TraceForm, TraceOrigin, TraceState, TraceWriter};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// The bytes of a small trace, by name, as rank files or as a bundle.
-fn bytes(form: Form) -> (Vec<u8>, Files) {
+fn bytes(form: TraceForm) -> (Vec<u8>, Files) {
     let scratch = Scratch::new(&format!("defects-{form:?}-{:?}", std::thread::current().id()));
-    let mut writer = TraceWriter::create(scratch.path(), Meta::new(Origin::Generated, 2, 77), form).unwrap();
+    let mut writer = TraceWriter::create(scratch.path(), Meta::new(TraceOrigin::Generated, 2, 77), form).unwrap();
     for records in ping() {
         writer.rank(&records).unwrap();
     }
@@ -46,7 +46,7 @@ fn header(file: &mut [u8], change: impl FnOnce(&mut Header)) {
 #[test]
 fn headers_of_rank_files() {
     let with = |change: fn(&mut Header)| {
-        let (meta, mut files) = bytes(Form::RankFiles);
+        let (meta, mut files) = bytes(TraceForm::RankFiles);
         header(files.get_mut("rank-00001.mbt").unwrap(), change);
         read(&meta, &files).unwrap_err()
     };
@@ -75,7 +75,7 @@ fn headers_of_rank_files() {
     ] {
         assert_eq!(with(change), format!("rank-00001.mbt: {reason}"));
     }
-    let (meta, mut files) = bytes(Form::RankFiles);
+    let (meta, mut files) = bytes(TraceForm::RankFiles);
     files.get_mut("rank-00001.mbt").unwrap()[40] ^= 1;
     let error = read(&meta, &files).unwrap_err();
     assert!(error.starts_with("rank-00001.mbt: checksum of the header is "), "{error}");
@@ -85,7 +85,7 @@ fn headers_of_rank_files() {
 #[test]
 fn header_and_index_of_a_bundle() {
     let with = |change: fn(&mut Header)| {
-        let (meta, mut files) = bytes(Form::Bundle);
+        let (meta, mut files) = bytes(TraceForm::Bundle);
         header(files.get_mut("bundle.mbt").unwrap(), change);
         read(&meta, &files).unwrap_err()
     };
@@ -98,7 +98,7 @@ fn header_and_index_of_a_bundle() {
         assert_eq!(with(change), format!("bundle.mbt: {reason}"));
     }
     let index = |at: usize, value: u64| {
-        let (meta, mut files) = bytes(Form::Bundle);
+        let (meta, mut files) = bytes(TraceForm::Bundle);
         files.get_mut("bundle.mbt").unwrap()[64 + 8 * at..][..8].copy_from_slice(&value.to_le_bytes());
         read(&meta, &files).unwrap_err()
     };
@@ -110,8 +110,8 @@ fn header_and_index_of_a_bundle() {
     );
     assert_eq!(index(3, 7), "bundle.mbt: found a file of 1088 bytes, expected 1024, the end of its segments (T-4)");
     assert_eq!(index(4, 1), "bundle.mbt: found non-zero bytes after the index, expected zeros (T-4)");
-    let (_, files) = bytes(Form::Bundle);
-    let meta = serde_json::to_vec(&Meta::new(Origin::Generated, i32::MAX as u32, 77)).unwrap();
+    let (_, files) = bytes(TraceForm::Bundle);
+    let meta = serde_json::to_vec(&Meta::new(TraceOrigin::Generated, i32::MAX as u32, 77)).unwrap();
     let mut many = files;
     header(many.get_mut("bundle.mbt").unwrap(), |h| (h.world, h.segments) = (i32::MAX as u32, i32::MAX as u32));
     assert_eq!(
@@ -122,8 +122,8 @@ fn header_and_index_of_a_bundle() {
 
 #[test]
 fn inconsistent_sets_of_files_are_refused() {
-    let (meta, files) = bytes(Form::RankFiles);
-    let (_, bundle) = bytes(Form::Bundle);
+    let (meta, files) = bytes(TraceForm::RankFiles);
+    let (_, bundle) = bytes(TraceForm::Bundle);
     let with = |change: &dyn Fn(&mut Files)| {
         let mut files = files.clone();
         change(&mut files);
@@ -156,7 +156,7 @@ fn inconsistent_sets_of_files_are_refused() {
 
 #[test]
 fn meta_json() {
-    let (_, files) = bytes(Form::RankFiles);
+    let (_, files) = bytes(TraceForm::RankFiles);
     let with = |text: &str| read(text.as_bytes(), &files).unwrap_err();
     let good =
         r#"{"format":"matchbench-trace","version":1,"ranks":2,"run_id":"000000000000004d","origin":"generated"}"#;
@@ -180,7 +180,7 @@ fn meta_json() {
 
 #[test]
 fn every_flipped_bit_of_a_small_trace_is_found() {
-    for form in [Form::RankFiles, Form::Bundle] {
+    for form in [TraceForm::RankFiles, TraceForm::Bundle] {
         let (meta, files) = bytes(form);
         assert!(read(&meta, &files).is_ok());
         for (name, content) in &files {
@@ -195,7 +195,7 @@ fn every_flipped_bit_of_a_small_trace_is_found() {
 
 #[test]
 fn every_truncation_of_a_finalized_trace_is_found() {
-    for form in [Form::RankFiles, Form::Bundle] {
+    for form in [TraceForm::RankFiles, TraceForm::Bundle] {
         let (meta, files) = bytes(form);
         for (name, content) in &files {
             for length in 0..content.len() {
@@ -212,7 +212,7 @@ fn every_truncation_of_a_finalized_trace_is_found() {
 
 /// The files of a killed rank: not finalized, with reserved space after its records.
 fn killed(records: &[Record], reserved: usize) -> (Vec<u8>, Files) {
-    let (meta, mut files) = bytes(Form::RankFiles);
+    let (meta, mut files) = bytes(TraceForm::RankFiles);
     let file = files.get_mut("rank-00001.mbt").unwrap();
     file.truncate(64);
     header(file, |h| (h.flags, h.records) = (0, 0));
@@ -231,7 +231,10 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
         for reserved in [0, 10, 64, 6400] {
             let (meta, files) = killed(&all[..count], reserved);
             let trace = read(&meta, &files).unwrap();
-            assert_eq!((trace.rank(1).len(), trace.end(1), trace.end(0)), (count, State::Cut, State::Complete));
+            assert_eq!(
+                (trace.rank(1).len(), trace.end(1), trace.end(0)),
+                (count, TraceState::Cut, TraceState::Complete)
+            );
         }
     }
     // A record whose write was interrupted is not read.
@@ -246,7 +249,7 @@ fn a_killed_rank_ends_where_it_stopped_writing() {
     // A full disk.
     let (meta, mut files) = killed(&all[..6], 0);
     header(files.get_mut("rank-00001.mbt").unwrap(), |h| h.flags = Header::STOPPED);
-    assert_eq!(read(&meta, &files).unwrap().end(1), State::Stopped);
+    assert_eq!(read(&meta, &files).unwrap().end(1), TraceState::Stopped);
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn a_directory_is_opened_like_its_files() {
     let path = scratch.path().display();
     assert_eq!(error(&scratch), format!("{path}/meta.json: No such file or directory (os error 2)"));
     std::fs::create_dir_all(scratch.path()).unwrap();
-    std::fs::write(scratch.path().join("meta.json"), bytes(Form::Bundle).0).unwrap();
+    std::fs::write(scratch.path().join("meta.json"), bytes(TraceForm::Bundle).0).unwrap();
     assert_eq!(
         error(&scratch),
         format!(
@@ -302,7 +305,7 @@ fn a_directory_is_opened_like_its_files() {
 fn a_writer_refuses_incomplete_or_misplaced_traces() {
     let scratch = Scratch::new("defects-writer");
     let path = scratch.path();
-    let create = |ranks| TraceWriter::create(path, Meta::new(Origin::Generated, ranks, 1), Form::Bundle);
+    let create = |ranks| TraceWriter::create(path, Meta::new(TraceOrigin::Generated, ranks, 1), TraceForm::Bundle);
     let mut writer = create(1).unwrap();
     assert_eq!(
         create(1).map(drop).unwrap_err().to_string(),
@@ -319,7 +322,8 @@ fn a_writer_refuses_incomplete_or_misplaced_traces() {
     assert!(error.contains("bundle.mbt: "), "{error}: no header was written");
 
     let scratch = Scratch::new("defects-writer-2");
-    let writer = TraceWriter::create(scratch.path(), Meta::new(Origin::Generated, 2, 1), Form::RankFiles).unwrap();
+    let writer =
+        TraceWriter::create(scratch.path(), Meta::new(TraceOrigin::Generated, 2, 1), TraceForm::RankFiles).unwrap();
     let reason = format!("{}: 0 ranks written, expected 2", scratch.path().display());
     assert_eq!(writer.finish().unwrap_err().to_string(), reason);
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use common::Scratch;
 use common::expand_done::one_done_per_request;
-use mb_trace::{Distribution, Form, Kind, Meta, Origin, RankBuilder, Record, Stats, Trace, TraceWriter};
+use mb_trace::{Distribution, Kind, Meta, RankBuilder, Record, Stats, Trace, TraceForm, TraceOrigin, TraceWriter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -176,8 +176,8 @@ proptest! {
     fn random_programs_come_back_from_disk(messages in messages(), bundle: bool) {
         let ranks = programs(&messages);
         let scratch = Scratch::new("properties");
-        let form = if bundle { Form::Bundle } else { Form::RankFiles };
-        let mut writer = TraceWriter::create(scratch.path(), Meta::new(Origin::Generated, WORLD, 3), form).unwrap();
+        let form = if bundle { TraceForm::Bundle } else { TraceForm::RankFiles };
+        let mut writer = TraceWriter::create(scratch.path(), Meta::new(TraceOrigin::Generated, WORLD, 3), form).unwrap();
         for records in &ranks {
             // In pieces of any size.
             for piece in records.chunks(7) {

@@ -6,10 +6,10 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::{Scratch, everything, identity, ping};
-use mb_trace::{CommView, Form, Meta, Origin, Record, State, Trace, TraceWriter};
+use mb_trace::{CommView, Meta, Record, Trace, TraceForm, TraceOrigin, TraceState, TraceWriter};
 
-fn write(path: &std::path::Path, ranks: &[Vec<Record>], form: Form) {
-    let meta = Meta::new(Origin::Generated, ranks.len() as u32, 77);
+fn write(path: &std::path::Path, ranks: &[Vec<Record>], form: TraceForm) {
+    let meta = Meta::new(TraceOrigin::Generated, ranks.len() as u32, 77);
     let mut writer = TraceWriter::create(path, meta, form).unwrap();
     for records in ranks {
         writer.rank(records).unwrap();
@@ -19,7 +19,7 @@ fn write(path: &std::path::Path, ranks: &[Vec<Record>], form: Form) {
 
 #[test]
 fn both_forms_give_back_what_was_written() {
-    for (name, form) in [("files", Form::RankFiles), ("bundle", Form::Bundle)] {
+    for (name, form) in [("files", TraceForm::RankFiles), ("bundle", TraceForm::Bundle)] {
         for (ranks, which) in [(ping(), "ping"), (everything(), "everything")] {
             let scratch = Scratch::new(&format!("round-{name}-{which}"));
             write(scratch.path(), &ranks, form);
@@ -28,7 +28,7 @@ fn both_forms_give_back_what_was_written() {
             assert_eq!(trace.ranks() as usize, ranks.len());
             for (rank, written) in ranks.iter().enumerate() {
                 let read = trace.rank(rank as u32);
-                assert_eq!(trace.end(rank as u32), State::Complete);
+                assert_eq!(trace.end(rank as u32), TraceState::Complete);
                 assert_eq!(read.len(), written.len());
                 for (index, (read, written)) in read.iter().zip(written).enumerate() {
                     assert_eq!(*read, written.sealed(index as u64));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::ping;
-use mb_trace::{Header, Host, Kind, LeftOut, Meta, Omission, Origin, Record, State, Trace};
+use mb_trace::{Header, Host, Kind, LeftOut, Meta, Omission, Record, Trace, TraceOrigin, TraceState};
 use zerocopy::IntoBytes;
 
 /// Opens and checks a trace of these ranks, in this version, with these flags in the header of rank
@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 fn read(version: u16, flags: u32, change: impl FnOnce(&mut [Vec<Record>])) -> Result<Trace, String> {
     let mut ranks = ping();
     change(&mut ranks);
-    let mut meta = Meta::new(Origin::Recorded, 2, 77);
+    let mut meta = Meta::new(TraceOrigin::Recorded, 2, 77);
     meta.other_calls = ["MPI_Put", "send on a communicator that is not recorded", "MPI_Comm_spawn", "MPI_Abort"]
         .map(str::to_owned)
         .to_vec();
@@ -64,7 +64,7 @@ fn every_end_has_one_word() {
     assert_eq!(state(4), ("complete", "aborted", "aborted"));
     assert_eq!(state(5), ("complete", "aborted", "aborted"), "MPI_Abort may return");
     assert_eq!(state(6), ("complete", "aborted", "aborted"), "it filled the disk");
-    assert!(State::ALL.is_sorted());
+    assert!(TraceState::ALL.is_sorted());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use common::{everything, ping};
 use mb_trace::generate::{
-    Application, DepthParameters, ManyToOneParameters, PatternParameters, Plan, PostOrder, Queue, ReceiveSource,
+    ApplicationRow, DepthParameters, ManyToOneParameters, PatternParameters, Plan, PostOrder, Queue, ReceiveSource,
     Tanabe2013Table1Parameters, TransposeParameters, Xiong2018DepthsParameters,
 };
 use mb_trace::{RankBuilder, Record, Stats, Status, Trace};
@@ -88,7 +88,7 @@ fn the_depth_pattern_searches_as_deep_as_it_says() {
 /// are unexpected.
 #[test]
 fn table_1_is_met_at_its_columns() {
-    for (application, row) in [(Application::Ft, [5.0, 10.0, 27.0]), (Application::Its, [7.0, 13.0, 21.0])] {
+    for (application, row) in [(ApplicationRow::Ft, [5.0, 10.0, 27.0]), (ApplicationRow::Its, [7.0, 13.0, 21.0])] {
         for (ranks, depth) in [32, 64, 128].into_iter().zip(row) {
             let parameters = Tanabe2013Table1Parameters { application, iterations: 2, ..Default::default() };
             let (_, total) = of_pattern(&parameters, ranks);

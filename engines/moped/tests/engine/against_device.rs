@@ -3,9 +3,9 @@
 
 use mb_core::random::Random;
 use mb_core::{Completion, Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, ProbeId, RecvId, Shortcuts};
-use mb_kit::{Server, Service};
+use mb_kit::{OperationServer, Server};
 use mb_moped::contract::{Field, Id, Kind, State};
-use mb_moped::parameters::Order;
+use mb_moped::parameters::MatchOrder;
 use mb_moped::{MatchEvent, presets};
 use mb_moped_engine::{ENTRY, MopedEngine, MopedEngineParameters};
 use mb_testkit::preset;
@@ -241,7 +241,7 @@ fn slots_are_those_of_the_devices() {
     for seed in 0..10 {
         let mut random = Random::of(seed, &[1]);
         let mut parameters = parameters("literal", 1);
-        assert_eq!(parameters.order, Order::Slot);
+        assert_eq!(parameters.order, MatchOrder::Slot);
         parameters.descriptors = 48;
         // A search ends before the next descriptor comes, because the device takes waiting searches by slots too.
         let steps = sequence(&mut random, &parameters, (120, 150), 30);

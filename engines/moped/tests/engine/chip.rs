@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use mb_moped::contract::{Field, Go, Id, Kind, Process, REFUSED, RETRY, Word, data_store, poll_store, tag_value};
+use mb_moped::contract::{
+    Field, Go, Id, Kind, ProcessAddress, REFUSED, RETRY, Word, data_store, poll_store, tag_value,
+};
 use mb_moped::{Moped, MopedParameters};
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest};
 use mb_processor::system::{Device, DeviceAnswer};
@@ -55,8 +57,8 @@ impl Chip {
         Self { moped: Moped::new(parameters), cycle: 0, switch, program }
     }
 
-    const fn process(&self, core: usize) -> Process {
-        Process { program: self.program, rank: core as u16 }
+    const fn process(&self, core: usize) -> ProcessAddress {
+        ProcessAddress { program: self.program, rank: core as u16 }
     }
 
     /// Runs a cycle.

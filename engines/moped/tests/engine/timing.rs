@@ -2,7 +2,7 @@
 //! Back-off and return as closed formulas, and outcomes with small tables.
 
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, Picos, RecvId, ReplayEngine};
-use mb_kit::{Server, Service};
+use mb_kit::{OperationServer, Server};
 use mb_moped_engine::{ENTRY, MopedEngine, MopedEngineParameters};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, checked, preset, streams};

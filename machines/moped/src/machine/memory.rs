@@ -8,7 +8,9 @@ use mb_core::ParameterError;
 use mb_processor::Memory;
 use mb_processor::directory::{CoherentMemory, DirectoryConfig, DirectoryStatistics};
 use mb_processor::line_port::{LINE_BYTES, LineEvent, LinePort, LineRequest, LineRequestKind};
-use mb_processor::system::{Answer, Completion, Device, DeviceAnswer, FetchAnswer, MemorySystem, Region, Request};
+use mb_processor::system::{
+    AddressKind, Answer, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryRequest, MemorySystem,
+};
 
 use super::messages::Messages;
 use crate::device::Moped;
@@ -167,7 +169,7 @@ impl ChipMemory {
     }
 
     /// Runs everything up to and including `cycle`, the caches before the devices in each cycle.
-    fn advance_devices(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance_devices(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         loop {
             let at = self.next_event().map_or(cycle, |next| next.min(cycle));
             self.caches.advance(at, completed);
@@ -234,12 +236,12 @@ impl MemorySystem for ChipMemory {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: Request) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
         self.caches.request(cycle, request)
     }
 
     #[inline]
-    fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         if self.next_event().is_none_or(|next| next > cycle)
             && !self.caches.has_line_events()
             && self.outside.is_empty()
@@ -270,7 +272,7 @@ impl MemorySystem for ChipMemory {
     }
 
     #[inline]
-    fn region(&self, address: u64, width: u8) -> Region {
+    fn region(&self, address: u64, width: u8) -> AddressKind {
         self.caches.region(address, width)
     }
 

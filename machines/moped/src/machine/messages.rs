@@ -239,7 +239,7 @@ mod tests {
     use mb_guest::kernel::{MemoryFiles, UserProgram};
     use mb_processor::system::MemorySystem;
 
-    use super::super::{Execution, Machine, MachineParameters, Mode};
+    use super::super::{Execution, ExecutionMode, Machine, MachineParameters};
     use super::*;
 
     const USER: &[u8] = include_bytes!("../../../../guest/elf/kernel_moped.rv64.elf");
@@ -249,8 +249,13 @@ mod tests {
         let arguments = ["p", "pages"];
         let program = UserProgram { file: USER, ranks: 2, first_core: 0, arguments: &arguments, environment: &[] };
         let moped = Some(crate::presets::parameters("optcopy"));
-        let parameters =
-            MachineParameters { harts: 2, memory: 32 << 20, mode: Mode::Timing, moped, ..MachineParameters::default() };
+        let parameters = MachineParameters {
+            harts: 2,
+            memory: 32 << 20,
+            mode: ExecutionMode::Timing,
+            moped,
+            ..MachineParameters::default()
+        };
         let mut machine = Machine::new(&parameters, &[program], MemoryFiles::new(b"")).expect("a machine");
         let mut damaged = !damages;
         while machine.step().is_none() && machine.moved().moved() == 0 {

@@ -3,26 +3,26 @@
 
 use mb_guest::kernel::{Ended, KernelHost};
 use mb_processor::chip;
-use mb_processor::functional::{Counts, HartState};
+use mb_processor::functional::{ExecutedCounts, HartState};
 use mb_processor::linux::Files;
 use mb_processor::system::MemorySystem;
 
 use super::messages::Messages;
-use super::results::Region;
+use super::results::MeasuredRegion;
 use super::timeline::Timeline;
 use super::timing::TimingParameters;
 use super::watch::{self, Waiting};
 use super::{Execution, Machine, add};
-use crate::{Counters, Moped};
+use crate::{Moped, MopedCounters};
 
 impl<F: Files> Machine<F> {
     /// The regions with time so far, in order; that which goes on ends at the current cycle.
     #[must_use]
-    pub fn regions(&self) -> Vec<Region> {
+    pub fn regions(&self) -> Vec<MeasuredRegion> {
         let mut regions = self.regions.clone();
         if let (Execution::Timed(timed), Some(begin)) = (&self.execution, &self.begun) {
             let end = timed.snapshot(&mut self.account.clone());
-            regions.push(Region { kind: self.kind, begin: begin.clone(), end });
+            regions.push(MeasuredRegion { kind: self.kind, begin: begin.clone(), end });
         }
         regions
     }
@@ -188,7 +188,7 @@ impl<F: Files> Machine<F> {
 
     /// What a hart did without time.
     #[must_use]
-    pub fn counts(&self, hart: usize) -> Counts {
+    pub fn counts(&self, hart: usize) -> ExecutedCounts {
         let mut counts = self.earlier[hart];
         if let Execution::Functional(functional) = &self.execution {
             add(&mut counts, functional.counts(hart));
@@ -233,7 +233,7 @@ impl<F: Files> Machine<F> {
     }
 
     /// What the device of a node did.
-    pub fn device(&mut self, node: usize) -> Counters {
+    pub fn device(&mut self, node: usize) -> MopedCounters {
         self.moped().counters(node)
     }
 

@@ -9,7 +9,7 @@ use crate::MopedParameters;
 
 /// How the machine executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
+pub enum ExecutionMode {
     /// Without time, whatever the programs ask for.
     #[default]
     Functional,
@@ -45,7 +45,7 @@ pub struct MachineParameters {
     /// Seed of the random numbers that programs get.
     pub seed: u64,
     /// How it executes.
-    pub mode: Mode,
+    pub mode: ExecutionMode,
     /// Cores and caches with time. Their numbers of cores and nodes become that of harts. `None`: table 1, with cores
     /// out of order.
     pub timing: Option<TimingParameters>,
@@ -65,7 +65,7 @@ impl Default for MachineParameters {
             patience: 100_000_000,
             limit: u64::MAX,
             seed: 1,
-            mode: Mode::Functional,
+            mode: ExecutionMode::Functional,
             timing: None,
         }
     }

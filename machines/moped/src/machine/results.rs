@@ -5,11 +5,11 @@ use mb_processor::chip::HartStatistics;
 use mb_processor::directory::{DirectoryStatistics, NodeStatistics};
 
 use super::account::Cycles;
-use crate::counters::Counters;
+use crate::counters::MopedCounters;
 
 /// Counts of the whole machine, in a cycle.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
+pub struct MachineCounts {
     /// The cycle.
     pub cycle: u64,
     /// By core.
@@ -19,7 +19,7 @@ pub struct Snapshot {
     /// Caches, directory and switch.
     pub memory: DirectoryStatistics,
     /// By node.
-    pub devices: Vec<Counters>,
+    pub devices: Vec<MopedCounters>,
     /// Where the cycles of each process went; see [`Activity`](super::Activity).
     pub processes: Vec<Cycles>,
     /// Cycles of cores without a process.
@@ -28,32 +28,32 @@ pub struct Snapshot {
     pub moved: (u64, u64),
 }
 
-impl Snapshot {
+impl MachineCounts {
     fn nodes(&self, count: impl Fn(&NodeStatistics) -> u64) -> u64 {
         self.memory.nodes.iter().map(count).sum()
     }
 
-    fn devices(&self, count: impl Fn(&Counters) -> u64) -> u64 {
+    fn devices(&self, count: impl Fn(&MopedCounters) -> u64) -> u64 {
         self.devices.iter().map(count).sum()
     }
 }
 
 /// What the machine did between two changes of its mode.
 #[derive(Clone, Debug)]
-pub struct Region {
+pub struct MeasuredRegion {
     /// The mode that the programs asked for: 0 functional, 1 warm-up, 2 timing.
     pub kind: u64,
     /// At its begin.
-    pub begin: Snapshot,
+    pub begin: MachineCounts,
     /// At its end.
-    pub end: Snapshot,
+    pub end: MachineCounts,
 }
 
 /// A count of a region: its name, and how a snapshot has it.
-pub type Count = (&'static str, fn(&Snapshot) -> u64);
+pub type RegionCount = (&'static str, fn(&MachineCounts) -> u64);
 
 /// The counts that a region reports, summed over the chip.
-pub const COUNTS: &[Count] = &[
+pub const COUNTS: &[RegionCount] = &[
     ("user_instructions", |s| s.instructions.iter().map(|(user, _)| user).sum()),
     ("kernel_instructions", |s| s.instructions.iter().map(|(_, kernel)| kernel).sum()),
     ("data_hits", |s| s.nodes(|node| node.data_hits + node.forwarded)),
@@ -98,7 +98,7 @@ pub const COUNTS: &[Count] = &[
     ("page_faults", |s| s.devices(|device| device.faults)),
 ];
 
-impl Region {
+impl MeasuredRegion {
     /// Cycles.
     #[must_use]
     pub fn cycles(&self) -> u64 {
@@ -107,7 +107,7 @@ impl Region {
 
     /// A count of the region.
     #[must_use]
-    pub fn count(&self, count: impl Fn(&Snapshot) -> u64) -> u64 {
+    pub fn count(&self, count: impl Fn(&MachineCounts) -> u64) -> u64 {
         count(&self.end).saturating_sub(count(&self.begin))
     }
 

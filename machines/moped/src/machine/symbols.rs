@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use mb_processor::{Image, Program};
+use mb_processor::{PhysicalImage, Program};
 
 /// The encoding of `pause` (Zihintpause), `wfi`, `wrs.nto` and `wrs.sto`: where a hart waits.
 const WAITS: [u32; 4] = [0x0100_000f, 0x1050_0073, 0x00d0_0073, 0x01d0_0073];
@@ -138,7 +138,7 @@ fn is_of_library(name: &str) -> bool {
 
 /// Physical addresses of instructions of the kernel at which a hart waits, and those at which it is idle.
 pub(super) fn waits_of_kernel() -> (Vec<u64>, Vec<u64>) {
-    let Ok(image) = Image::read(mb_guest::kernel::KERNEL) else { return (Vec::new(), Vec::new()) };
+    let Ok(image) = PhysicalImage::read(mb_guest::kernel::KERNEL) else { return (Vec::new(), Vec::new()) };
     let mut waits = Vec::new();
     let mut idle = Vec::new();
     for (start, bytes) in image.segments() {

@@ -4,15 +4,15 @@
 use mb_core::ParameterError;
 use mb_guest::kernel::AnyHost;
 use mb_processor::Memory;
-use mb_processor::chip::{Chip, ChipFault, ChipKanata, ChipObserver, Passage, Stop};
-use mb_processor::functional::{HartState, Host};
+use mb_processor::chip::{Chip, ChipFault, ChipKanata, ChipObserver, ChipStop, Passage};
+use mb_processor::functional::{HartState, SupervisorEnvironment};
 use mb_processor::rv64::supervisor::Supervisor;
 use mb_processor::system::MemorySystem;
 
 use super::account::Account;
 use super::memory::ChipMemory;
 use super::messages::Messages;
-use super::results::Snapshot;
+use super::results::MachineCounts;
 use super::timing::TimingParameters;
 use crate::device::Moped;
 
@@ -98,7 +98,12 @@ impl Timed {
     }
 
     /// Runs every cycle before `until`, or to a call that stops the run.
-    pub(super) fn run(&mut self, until: u64, host: &mut dyn Host, account: &mut Account) -> Result<Stop, ChipFault> {
+    pub(super) fn run(
+        &mut self,
+        until: u64,
+        host: &mut dyn SupervisorEnvironment,
+        account: &mut Account,
+    ) -> Result<ChipStop, ChipFault> {
         let host = &mut AnyHost(host);
         let result = match &mut self.diagram {
             Some((to, diagram)) if self.chip.now() < *to => {
@@ -118,13 +123,13 @@ impl Timed {
     }
 
     /// Counts at the start of this cycle.
-    pub(super) fn snapshot(&self, account: &mut Account) -> Snapshot {
+    pub(super) fn snapshot(&self, account: &mut Account) -> MachineCounts {
         let cycle = self.chip.now();
         account.account_until(cycle, |hart| self.chip.pc(hart));
         let harts = self.accesses.len();
         let moped = self.memory.moped();
         let messages = self.memory.messages();
-        Snapshot {
+        MachineCounts {
             cycle,
             cores: (0..harts).map(|hart| *self.chip.statistics(hart)).collect(),
             instructions: (0..harts).map(|hart| account.instructions(hart)).collect(),
@@ -155,7 +160,11 @@ impl Timed {
     }
 
     /// Halts the cores and lets caches and devices end what is under way.
-    pub(super) fn settle(&mut self, host: &mut dyn Host, account: &mut Account) -> Result<Settled, ChipFault> {
+    pub(super) fn settle(
+        &mut self,
+        host: &mut dyn SupervisorEnvironment,
+        account: &mut Account,
+    ) -> Result<Settled, ChipFault> {
         let harts = self.accesses.len();
         let end = self.chip.now() + SETTLE;
         loop {
@@ -171,7 +180,7 @@ impl Timed {
             if now >= end {
                 return self.run_on(host, account);
             }
-            if let Stop::Exited { status, .. } = self.run(now + 1, host, account)? {
+            if let ChipStop::Exited { status, .. } = self.run(now + 1, host, account)? {
                 return Ok(Settled::Exited(status));
             }
         }
@@ -184,16 +193,16 @@ impl Timed {
         if self.memory.is_idle() { Ok(Settled::Idle) } else { self.run_on(host, account) }
     }
 
-    fn run_on(&mut self, host: &mut dyn Host, account: &mut Account) -> Result<Settled, ChipFault> {
+    fn run_on(&mut self, host: &mut dyn SupervisorEnvironment, account: &mut Account) -> Result<Settled, ChipFault> {
         for hart in 0..self.accesses.len() {
             self.chip.resume(hart);
         }
         let until = self.chip.now() + RETRY;
         while self.chip.now() < until {
             match self.run(until, host, account)? {
-                Stop::Exited { status, .. } => return Ok(Settled::Exited(status)),
-                Stop::Halted => break,
-                Stop::Until | Stop::Host(_) | Stop::Transfer => {}
+                ChipStop::Exited { status, .. } => return Ok(Settled::Exited(status)),
+                ChipStop::Halted => break,
+                ChipStop::Until | ChipStop::Host(_) | ChipStop::Transfer => {}
             }
         }
         Ok(Settled::Busy)

@@ -6,7 +6,7 @@ use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies, Transla
 use mb_processor::directory::{DirectoryConfig, protocol};
 use mb_processor::predictor::{Direction, PredictorConfig};
 
-use crate::parameters::{Design, MopedParameters};
+use crate::parameters::{MopedDesign, MopedParameters};
 
 /// The core of the chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,9 +56,9 @@ impl TimingParameters {
             CoreKind::Scalar => scalar(cores),
         };
         let design = match moped.map(|moped| moped.design) {
-            None | Some(Design::Base) => protocol::Design::Base,
-            Some(Design::Optcopy) => protocol::Design::OptCopy,
-            Some(Design::Optcache) => protocol::Design::OptCache,
+            None | Some(MopedDesign::Base) => protocol::DeviceTransactions::Base,
+            Some(MopedDesign::Optcopy) => protocol::DeviceTransactions::OptCopy,
+            Some(MopedDesign::Optcache) => protocol::DeviceTransactions::OptCache,
         };
         let memory = DirectoryConfig { design, ..DirectoryConfig::gu2011(cores, 1) };
         Self { core, translation: TranslationConfig::default(), memory }

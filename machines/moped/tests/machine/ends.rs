@@ -2,14 +2,14 @@
 //! What ends a run: deadlocks, faults, limits, bad parameters.
 
 use mb_guest::kernel::{BootError, MemoryFiles};
-use mb_moped::machine::{End, Machine, MachineError, MachineParameters};
+use mb_moped::machine::{Machine, MachineError, MachineParameters, RunEnd};
 
 use crate::{USER, program, run, small};
 
 #[test]
 fn processes_that_only_wait_are_a_deadlock_and_are_named() {
     let (end, machine) = run(&small(3, 64), &[program(USER, 2, &["p", "wait"], &[])]);
-    let End::Deadlock(waiting) = end else { panic!("{end:?}") };
+    let RunEnd::Deadlock(waiting) = end else { panic!("{end:?}") };
     let places: Vec<_> = waiting.iter().map(|place| (place.program, place.rank, place.hart)).collect();
     assert_eq!(places, [(0, 0, 0), (0, 1, 1)]);
     for place in &waiting {
@@ -24,13 +24,13 @@ fn a_process_that_computes_is_no_deadlock() {
     let parameters = MachineParameters { patience: 400_000, ..small(2, 64) };
     // Some 4 million instructions, more than ten times the patience.
     let (end, _) = run(&parameters, &[program(USER, 2, &["p", "pages"], &[])]);
-    assert_eq!(end, End::Exited(0));
+    assert_eq!(end, RunEnd::Exited(0));
 }
 
 #[test]
 fn a_fault_is_named_with_its_function_and_ends_the_program() {
     let (end, machine) = run(&small(2, 64), &[program(USER, 2, &["p", "illegal"], &[])]);
-    assert_eq!(end, End::Exited(128 + 4));
+    assert_eq!(end, RunEnd::Exited(128 + 4));
     let said = machine.messages();
     assert!(said.starts_with("kernel: program 0 rank 1 pid 2 core 1: illegal instruction"), "{said}");
     assert!(said.contains(" in main+0x"), "{said}");
@@ -43,7 +43,7 @@ fn a_fault_is_named_with_its_function_and_ends_the_program() {
 fn a_run_stops_at_its_limit() {
     let parameters = MachineParameters { limit: 50_000, patience: 1_000_000_000, ..small(2, 64) };
     let (end, machine) = run(&parameters, &[program(USER, 2, &["p", "wait"], &[])]);
-    assert!(matches!(end, End::Limit(_)), "{end:?}");
+    assert!(matches!(end, RunEnd::Limit(_)), "{end:?}");
     assert!((50_000..50_017).contains(&machine.time()));
 }
 
@@ -58,6 +58,6 @@ fn bad_input_is_an_error() {
     assert!(matches!(start(&parameters, 1), Some(MachineError::Boot(BootError::Memory { .. }))));
     // What is not a program is refused by the kernel.
     let (end, machine) = run(&small(1, 64), &[program(b"text", 1, &["p"], &[])]);
-    assert_eq!(end, End::Exited(255));
+    assert_eq!(end, RunEnd::Exited(255));
     assert!(machine.messages().starts_with("kernel: program 0: "), "{}", machine.messages());
 }

@@ -2,14 +2,14 @@
 //! Kernel and device together, by a program without a C library that checks what it gets.
 
 use mb_guest::kernel::MemoryFiles;
-use mb_moped::machine::{End, Machine};
+use mb_moped::machine::{Machine, RunEnd};
 
 use crate::{USER, program, run, small, total};
 
 /// Two ranks on four harts; they must succeed and leave nothing in the device.
 fn succeeds(what: &str) -> Machine<MemoryFiles> {
     let (end, mut machine) = run(&small(4, 64), &[program(USER, 2, &["p", what], &[])]);
-    assert_eq!((end, machine.messages()), (End::Exited(0), String::new()), "{what}");
+    assert_eq!((end, machine.messages()), (RunEnd::Exited(0), String::new()), "{what}");
     for node in 0..4 {
         assert_eq!(machine.descriptors(node), 0, "{what}, node {node}");
     }
@@ -63,6 +63,6 @@ fn programs_share_the_device() {
     let names = ["pages", "move", "hostile", "bad"].map(|what| ["p", what]);
     let programs: Vec<_> = names.iter().map(|words| program(USER, 2, words, &[])).collect();
     let (end, mut machine) = run(&small(4, 64), &programs);
-    assert_eq!((end, machine.messages(), machine.ended().len()), (End::Exited(0), String::new(), 8));
+    assert_eq!((end, machine.messages(), machine.ended().len()), (RunEnd::Exited(0), String::new(), 8));
     assert_eq!((0..4).map(|node| machine.descriptors(node)).sum::<usize>(), 0);
 }

@@ -7,8 +7,8 @@ mod mpi;
 mod timed;
 
 use mb_guest::kernel::{MemoryFiles, UserProgram};
-use mb_moped::machine::{End, Machine, MachineParameters};
-use mb_moped::{Counters, presets};
+use mb_moped::machine::{Machine, MachineParameters, RunEnd};
+use mb_moped::{MopedCounters, presets};
 
 /// The program of `guest/kernel/tests/moped.c`.
 const USER: &[u8] = include_bytes!("../../../../guest/elf/kernel_moped.rv64.elf");
@@ -33,13 +33,13 @@ fn program<'a>(file: &'a [u8], ranks: u32, arguments: &'a [&'a str], environment
     UserProgram { file, ranks, first_core: 0, arguments, environment }
 }
 
-fn run(parameters: &MachineParameters, programs: &[UserProgram<'_>]) -> (End, Machine<MemoryFiles>) {
+fn run(parameters: &MachineParameters, programs: &[UserProgram<'_>]) -> (RunEnd, Machine<MemoryFiles>) {
     let mut machine = Machine::new(parameters, programs, MemoryFiles::new(b"")).expect("a machine");
     (machine.run(), machine)
 }
 
 /// A count of all devices.
-fn total(machine: &mut Machine<MemoryFiles>, count: impl Fn(Counters) -> u64) -> u64 {
+fn total(machine: &mut Machine<MemoryFiles>, count: impl Fn(MopedCounters) -> u64) -> u64 {
     (0..machine.harts()).map(|node| count(machine.device(node))).sum()
 }
 

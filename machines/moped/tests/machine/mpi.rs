@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use mb_moped::machine::{End, MachineParameters};
+use mb_moped::machine::{MachineParameters, RunEnd};
 
 use crate::{output, program, run, small, total};
 
@@ -67,7 +67,7 @@ fn the_calls_do_what_the_standard_says() {
         for transport in TRANSPORTS {
             for descriptors in [64, 4] {
                 let (end, mut machine) = run(&large(4, descriptors), &[program(&file, 4, &["p"], &[transport])]);
-                assert_eq!(end, End::Exited(0), "{name} {transport} {descriptors}: {}", output(&machine));
+                assert_eq!(end, RunEnd::Exited(0), "{name} {transport} {descriptors}: {}", output(&machine));
                 assert!(output(&machine).contains(&format!("{name}: passed on 4 ranks")));
                 let used = total(&mut machine, |counters| counters.completed);
                 assert_eq!(used > 0, transport.ends_with("moped"), "{name} {transport}: {used} messages");
@@ -81,7 +81,7 @@ fn a_kernel_of_nas_verifies_its_answer() {
     let Some(file) = compile("mg", &["programs/mg.c", "programs/kernel.c", "programs/mark_chip.c"]) else { return };
     for transport in TRANSPORTS {
         let (end, mut machine) = run(&large(4, 64), &[program(&file, 4, &["mg"], &[transport])]);
-        assert_eq!(end, End::Exited(0), "{transport}");
+        assert_eq!(end, RunEnd::Exited(0), "{transport}");
         assert!(output(&machine).starts_with("MG ranks=4 verified"), "{}", output(&machine));
         // One marker of each rank for warm-up, measured part and verification.
         assert_eq!(machine.host().marks().len(), 3 * 4);
@@ -106,7 +106,7 @@ fn sixty_four_processes_have_a_node_each() {
     let Some(file) = compile("ring", &[&written("ring", RING)]) else { return };
     for transport in TRANSPORTS {
         let (end, machine) = run(&large(64, 64), &[program(&file, 64, &["ring"], &[transport])]);
-        assert_eq!(end, End::Exited(0), "{transport}: {}", output(&machine));
+        assert_eq!(end, RunEnd::Exited(0), "{transport}: {}", output(&machine));
     }
 }
 
@@ -129,7 +129,7 @@ fn a_program_that_deadlocks_is_named_with_its_calls() {
     for transport in TRANSPORTS {
         let parameters = MachineParameters { patience: 4_000_000, ..large(2, 64) };
         let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &[transport])]);
-        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let RunEnd::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
         let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
         assert_eq!(calls, [(0, Some("MPI_Recv")), (1, Some("MPI_Recv"))], "{transport}");
     }
@@ -148,7 +148,7 @@ fn probes_that_find_nothing_are_a_deadlock() {
     for transport in TRANSPORTS {
         let parameters = MachineParameters { patience: 2_000_000, limit: 30_000_000, ..large(2, 64) };
         let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &[transport])]);
-        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let RunEnd::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
         let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
         assert_eq!(calls, [(0, Some("MPI_Probe")), (1, Some("MPI_Iprobe"))], "{transport}");
         assert!(waiting.iter().all(|place| place.symbol.is_some()), "{transport}: {waiting:?}");
@@ -166,7 +166,7 @@ const LACKING: &str = "#include <mpi.h>\n\
 fn a_call_that_the_library_lacks_is_named_with_its_place() {
     let Some(file) = compile("lacking", &[&written("lacking", LACKING)]) else { return };
     let (end, machine) = run(&large(1, 64), &[program(&file, 1, &["p"], &[TRANSPORTS[0]])]);
-    assert_eq!(end, End::Exited(1));
+    assert_eq!(end, RunEnd::Exited(1));
     let said = machine.messages();
     assert!(said.contains("core 0: MPI_Ibcast: not supported by this library"), "{said}");
     assert!(said.contains(", called from MPI_Ibcast in ask+0x"), "{said}");

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use mb_guest::kernel::MemoryFiles;
-use mb_moped::machine::{CoreKind, End, Machine, MachineParameters, Mode, Region, TimingParameters};
+use mb_moped::machine::{
+    CoreKind, ExecutionMode, Machine, MachineParameters, MeasuredRegion, RunEnd, TimingParameters,
+};
 
 use crate::mpi::{DEADLOCK, TRANSPORTS, compile, written};
 use crate::{USER, output, program, run, small, total};
@@ -15,7 +17,7 @@ use crate::{USER, output, program, run, small, total};
 const DESIGNS: [&str; 3] = ["base", "optcopy", "optcache"];
 
 /// A small machine with time.
-fn timed(harts: u32, kind: CoreKind, design: &str, mode: Mode) -> MachineParameters {
+fn timed(harts: u32, kind: CoreKind, design: &str, mode: ExecutionMode) -> MachineParameters {
     let moped = mb_moped::presets::parameters(design);
     let timing = TimingParameters::gu2011(kind, harts as usize, Some(&moped));
     MachineParameters { mode, timing: Some(timing), moped: Some(moped), ..small(harts, 64) }
@@ -36,9 +38,9 @@ fn kernel_and_device_do_the_same_with_time() {
     let kinds = [CoreKind::OutOfOrder, CoreKind::Scalar];
     let cases = ["pages", "unmap", "bad", "move", "leave", "hostile"];
     for (what, kind) in cases.into_iter().flat_map(|what| kinds.map(|kind| (what, kind))) {
-        let parameters = timed(4, kind, "optcopy", Mode::Timing);
+        let parameters = timed(4, kind, "optcopy", ExecutionMode::Timing);
         let (end, mut machine) = run(&parameters, &[program(USER, 2, &["p", what], &[])]);
-        let End::Exited(status) = end else { panic!("{what}: {end:?}") };
+        let RunEnd::Exited(status) = end else { panic!("{what}: {end:?}") };
         // The process ends while its message is copied from a page that does not exist so far: it depends on time
         // whether the kernel still maps it.
         assert!(status == 0 || what == "leave", "{what}: {status}");
@@ -52,12 +54,12 @@ fn kernel_and_device_do_the_same_with_time() {
 fn a_program_of_mpi_verifies_with_time() {
     let Some(file) = compile("imb", &["programs/imb.c", "programs/kernel.c", "programs/mark_chip.c"]) else { return };
     let wide = CoreKind::OutOfOrder;
-    let runs = DESIGNS.iter().map(|design| (TRANSPORTS[1], *design, Mode::Markers, wide)).chain([
-        (TRANSPORTS[0], "base", Mode::Markers, wide),
-        (TRANSPORTS[0], "base", Mode::Timing, CoreKind::InOrder),
-        (TRANSPORTS[1], "optcopy", Mode::Timing, CoreKind::InOrder),
-        (TRANSPORTS[0], "base", Mode::Markers, CoreKind::Scalar),
-        (TRANSPORTS[1], "optcache", Mode::Timing, CoreKind::Scalar),
+    let runs = DESIGNS.iter().map(|design| (TRANSPORTS[1], *design, ExecutionMode::Markers, wide)).chain([
+        (TRANSPORTS[0], "base", ExecutionMode::Markers, wide),
+        (TRANSPORTS[0], "base", ExecutionMode::Timing, CoreKind::InOrder),
+        (TRANSPORTS[1], "optcopy", ExecutionMode::Timing, CoreKind::InOrder),
+        (TRANSPORTS[0], "base", ExecutionMode::Markers, CoreKind::Scalar),
+        (TRANSPORTS[1], "optcache", ExecutionMode::Timing, CoreKind::Scalar),
     ]);
     for (transport, design, mode, kind) in runs {
         let what = format!("{transport} {design} {mode:?} {kind:?}");
@@ -65,7 +67,7 @@ fn a_program_of_mpi_verifies_with_time() {
         let environment = [transport];
         let programs = [program(&file, 4, &["imb", "PP", "16384", "3", "1"], &environment)];
         let (end, mut machine) = run(&parameters, &programs);
-        assert_eq!(end, End::Exited(0), "{what}: {}", output(&machine));
+        assert_eq!(end, RunEnd::Exited(0), "{what}: {}", output(&machine));
         assert!(output(&machine).starts_with("PP-16384 ranks=4 verified"), "{what}: {}", output(&machine));
         // Ranks 2 and 3 wait for the end of the exchange.
         for hart in 0..machine.harts() {
@@ -75,9 +77,9 @@ fn a_program_of_mpi_verifies_with_time() {
         }
         is_sound(&mut machine, &what);
         let regions = machine.regions();
-        assert_eq!(machine.has_time(), mode == Mode::Timing, "{what}");
+        assert_eq!(machine.has_time(), mode == ExecutionMode::Timing, "{what}");
         let kinds: Vec<_> = regions.iter().map(|region| region.kind).collect();
-        assert_eq!(kinds, if mode == Mode::Timing { &[0, 1, 2, 0][..] } else { &[1, 2][..] }, "{what}");
+        assert_eq!(kinds, if mode == ExecutionMode::Timing { &[0, 1, 2, 0][..] } else { &[1, 2][..] }, "{what}");
         for region in &regions {
             accounts_for_every_cycle(region, &what);
         }
@@ -85,7 +87,7 @@ fn a_program_of_mpi_verifies_with_time() {
 }
 
 /// Every cycle of every core belongs to one process and one activity, or to none.
-fn accounts_for_every_cycle(region: &Region, what: &str) {
+fn accounts_for_every_cycle(region: &MeasuredRegion, what: &str) {
     let sum: u64 = region.processes().iter().flatten().chain(&region.unused()).sum();
     assert_eq!(sum, region.cycles() * region.end.cores.len() as u64, "{what}");
 }
@@ -96,14 +98,14 @@ fn accesses_across_pages_are_those_of_the_emulator() {
     let Some(file) = compile("across", &["mpi/tests/across.c"]) else { return };
     let mut outputs = BTreeSet::new();
     for (kind, mode) in [
-        (CoreKind::OutOfOrder, Mode::Functional),
-        (CoreKind::OutOfOrder, Mode::Timing),
-        (CoreKind::InOrder, Mode::Timing),
-        (CoreKind::Scalar, Mode::Timing),
+        (CoreKind::OutOfOrder, ExecutionMode::Functional),
+        (CoreKind::OutOfOrder, ExecutionMode::Timing),
+        (CoreKind::InOrder, ExecutionMode::Timing),
+        (CoreKind::Scalar, ExecutionMode::Timing),
     ] {
         let parameters = MachineParameters { memory: 64 << 20, ..timed(1, kind, "base", mode) };
         let (end, machine) = run(&parameters, &[program(&file, 1, &["across"], &[])]);
-        assert_eq!(end, End::Exited(0), "{kind:?} {mode:?}: {}", output(&machine));
+        assert_eq!(end, RunEnd::Exited(0), "{kind:?} {mode:?}: {}", output(&machine));
         outputs.insert(output(&machine));
     }
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine_across");
@@ -135,11 +137,11 @@ const HALVES: &str = "#include <mpi.h>\n\
 fn sixty_four_cores_exchange_messages_with_time() {
     let mark = "programs/mark_chip.c";
     let Some(file) = compile("halves", &[&written("halves", HALVES), mark]) else { return };
-    let parameters = timed(64, CoreKind::InOrder, "optcopy", Mode::Markers);
+    let parameters = timed(64, CoreKind::InOrder, "optcopy", ExecutionMode::Markers);
     let parameters = MachineParameters { memory: 256 << 20, quantum: 64, patience: 20_000_000, ..parameters };
     let environment = [TRANSPORTS[1]];
     let (end, mut machine) = run(&parameters, &[program(&file, 64, &["halves"], &environment)]);
-    assert_eq!(end, End::Exited(0), "{}", output(&machine));
+    assert_eq!(end, RunEnd::Exited(0), "{}", output(&machine));
     is_sound(&mut machine, "64 cores");
     for node in 0..64 {
         let matched = machine.device(node).matched;
@@ -155,9 +157,9 @@ fn sixty_four_cores_exchange_messages_with_time() {
 #[test]
 fn two_runs_are_equal() {
     let once = || {
-        let parameters = timed(4, CoreKind::OutOfOrder, "optcache", Mode::Timing);
+        let parameters = timed(4, CoreKind::OutOfOrder, "optcache", ExecutionMode::Timing);
         let (end, machine) = run(&parameters, &[program(USER, 2, &["p", "move"], &[])]);
-        assert_eq!(end, End::Exited(0));
+        assert_eq!(end, RunEnd::Exited(0));
         let counts: Vec<_> = machine.regions().iter().flat_map(|region| region.counts().collect::<Vec<_>>()).collect();
         (machine.time(), counts, machine.moved().records().to_vec())
     };
@@ -166,9 +168,10 @@ fn two_runs_are_equal() {
 
 #[test]
 fn processes_that_wait_with_time_are_a_deadlock_and_are_named() {
-    let parameters = MachineParameters { patience: 200_000, ..timed(2, CoreKind::InOrder, "base", Mode::Timing) };
+    let parameters =
+        MachineParameters { patience: 200_000, ..timed(2, CoreKind::InOrder, "base", ExecutionMode::Timing) };
     let (end, machine) = run(&parameters, &[program(USER, 2, &["p", "wait"], &[])]);
-    let End::Deadlock(waiting) = end else { panic!("{end:?}") };
+    let RunEnd::Deadlock(waiting) = end else { panic!("{end:?}") };
     let places: Vec<_> = waiting.iter().map(|place| (place.program, place.rank, place.hart)).collect();
     assert_eq!(places, [(0, 0, 0), (0, 1, 1)]);
     for place in &waiting {
@@ -181,11 +184,11 @@ fn processes_that_wait_with_time_are_a_deadlock_and_are_named() {
 fn a_deadlock_with_time_names_the_calls() {
     let Some(file) = compile("deadlock_timed", &[&written("deadlock_timed", DEADLOCK)]) else { return };
     for transport in TRANSPORTS {
-        let timing = timed(2, CoreKind::OutOfOrder, "optcopy", Mode::Timing);
+        let timing = timed(2, CoreKind::OutOfOrder, "optcopy", ExecutionMode::Timing);
         let parameters = MachineParameters { patience: 200_000, memory: 128 << 20, ..timing };
         let environment = [transport];
         let (end, _) = run(&parameters, &[program(&file, 2, &["p"], &environment)]);
-        let End::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
+        let RunEnd::Deadlock(waiting) = end else { panic!("{transport}: {end:?}") };
         let calls: Vec<_> = waiting.iter().map(|place| (place.rank, place.call.as_deref())).collect();
         assert_eq!(calls, [(0, Some("MPI_Recv")), (1, Some("MPI_Recv"))], "{transport}");
     }
@@ -195,8 +198,8 @@ fn a_deadlock_with_time_names_the_calls() {
 fn programs_share_the_device_with_time() {
     let names = ["pages", "move", "hostile", "bad"].map(|what| ["p", what]);
     let programs: Vec<_> = names.iter().map(|words| program(USER, 2, words, &[])).collect();
-    let (end, mut machine) = run(&timed(4, CoreKind::InOrder, "base", Mode::Timing), &programs);
-    assert_eq!((end, machine.messages(), machine.ended().len()), (End::Exited(0), String::new(), 8));
+    let (end, mut machine) = run(&timed(4, CoreKind::InOrder, "base", ExecutionMode::Timing), &programs);
+    assert_eq!((end, machine.messages(), machine.ended().len()), (RunEnd::Exited(0), String::new(), 8));
     is_sound(&mut machine, "four programs");
 }
 
@@ -228,7 +231,7 @@ fn a_message_of_one_line_takes_what_its_steps_take() {
     let Some(file) = compile("line", &[&written("line", source)]) else { return };
     for migratory in [true, false] {
         let mut parameters =
-            MachineParameters { memory: 64 << 20, ..timed(2, CoreKind::InOrder, "optcopy", Mode::Timing) };
+            MachineParameters { memory: 64 << 20, ..timed(2, CoreKind::InOrder, "optcopy", ExecutionMode::Timing) };
         let timing = parameters.timing.as_mut().expect("time");
         timing.memory.migratory = migratory;
         let (memory, switch) = (timing.memory, timing.memory.switch);
@@ -237,7 +240,7 @@ fn a_message_of_one_line_takes_what_its_steps_take() {
         let (find, search) = (devices.find_cycles, devices.find_cycles + devices.walk_cycles + 1);
         let environment = [TRANSPORTS[1]];
         let (end, machine) = run(&parameters, &[program(&file, 2, &["p"], &environment)]);
-        assert_eq!(end, End::Exited(0), "{}", output(&machine));
+        assert_eq!(end, RunEnd::Exited(0), "{}", output(&machine));
         // Two links.
         let way = |bytes: u64| {
             2 * switch.hop * switch.period + (switch.header + bytes).div_ceil(switch.link) * switch.period
@@ -287,11 +290,11 @@ fn patterns_and_a_kernel_verify_with_time_on_sixteen_cores() {
             DESIGNS.map(|design| (TRANSPORTS[1], design)).into_iter().chain([(TRANSPORTS[0], "base")])
         {
             let what = format!("{arguments:?} {transport} {design}");
-            let timing = timed(16, CoreKind::OutOfOrder, design, Mode::Markers);
+            let timing = timed(16, CoreKind::OutOfOrder, design, ExecutionMode::Markers);
             let parameters = MachineParameters { memory: 512 << 20, quantum: 64, patience: 5_000_000, ..timing };
             let environment = [transport];
             let (end, mut machine) = run(&parameters, &[program(file, 16, &arguments, &environment)]);
-            assert_eq!(end, End::Exited(0), "{what}: {}", output(&machine));
+            assert_eq!(end, RunEnd::Exited(0), "{what}: {}", output(&machine));
             assert!(output(&machine).contains("ranks=16 verified"), "{what}: {}", output(&machine));
             is_sound(&mut machine, &what);
             for region in &machine.regions() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Single messages: bytes, status, extensions, protection, page faults.
 
-use mb_moped::contract::{Field, Go, Id, Kind, Process, State, TRUNCATED, Word, control};
+use mb_moped::contract::{Field, Go, Id, Kind, ProcessAddress, State, TRUNCATED, Word, control};
 
 use crate::chip::{Chip, Post, VIRTUAL, rank, small};
 use crate::lines::Timing;
@@ -171,7 +171,11 @@ fn no_process_reaches_a_descriptor_of_another() {
     let expected = fill(&mut chip);
     let receive = chip.post(1, rank(1), &Post::receive(None, None, VIRTUAL, 64));
     let open = Id::of(chip.reserve(1, rank(1)));
-    let others = [Process { program: 1, rank: 1 }, Process { program: 0, rank: 2 }, Process { program: 3, rank: 9 }];
+    let others = [
+        ProcessAddress { program: 1, rank: 1 },
+        ProcessAddress { program: 0, rank: 2 },
+        ProcessAddress { program: 3, rank: 9 },
+    ];
     for (hostile, core) in others.into_iter().zip([1, 2, 0]) {
         for id in [receive, open] {
             for word in [Word::State, Word::Peek, Word::Source, Word::Tagged, Word::Bytes] {
@@ -210,7 +214,7 @@ fn no_process_reaches_a_descriptor_of_another() {
 fn a_poll_that_another_process_has_interrupted_is_repeated() {
     let mut chip = chip("base", 1, 1, Timing::fixed(20, 8, 6));
     let mine = Id::of(chip.reserve(0, rank(0)));
-    let store = |chip: &mut Chip, process: Process, word| {
+    let store = |chip: &mut Chip, process: ProcessAddress, word| {
         chip.access(0, process.port() + 4, 4, Some(mine.number() | word << 16));
     };
     store(&mut chip, rank(0), Word::Peek as u64);

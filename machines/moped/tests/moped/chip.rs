@@ -3,7 +3,7 @@
 
 use mb_core::random::Random;
 use mb_moped::contract::{
-    CONTROL, Field, Go, Id, Kind, Process, RETRY, STATE_BITS, State, Word, data_store, poll_store, tag_value,
+    CONTROL, Field, Go, Id, Kind, ProcessAddress, RETRY, STATE_BITS, State, Word, data_store, poll_store, tag_value,
 };
 use mb_moped::{Moped, MopedParameters, presets};
 use mb_processor::system::{Device, DeviceAnswer};
@@ -137,15 +137,15 @@ impl Chip {
         panic!("access to {address:#x} of core {core} waits for ever");
     }
 
-    pub(crate) fn reserve(&mut self, core: usize, process: Process) -> u64 {
+    pub(crate) fn reserve(&mut self, core: usize, process: ProcessAddress) -> u64 {
         self.access(core, process.port(), 4, None)
     }
 
-    pub(crate) fn store(&mut self, core: usize, process: Process, id: Id, field: Field, value: u64) {
+    pub(crate) fn store(&mut self, core: usize, process: ProcessAddress, id: Id, field: Field, value: u64) {
         self.access(core, process.port(), 8, Some(data_store(id, field, value)));
     }
 
-    pub(crate) fn poll(&mut self, core: usize, process: Process, id: Id, word: Word) -> u64 {
+    pub(crate) fn poll(&mut self, core: usize, process: ProcessAddress, id: Id, word: Word) -> u64 {
         loop {
             self.access(core, process.port() + 4, 4, Some(poll_store(id, word)));
             let value = self.access(core, process.port() + 4, 4, None);
@@ -155,13 +155,13 @@ impl Chip {
         }
     }
 
-    pub(crate) fn state(&mut self, core: usize, process: Process, id: Id, word: Word) -> State {
+    pub(crate) fn state(&mut self, core: usize, process: ProcessAddress, id: Id, word: Word) -> State {
         let value = self.poll(core, process, id, word);
         State::of(value & STATE_BITS).expect("a state")
     }
 
     /// Reserves and completes a descriptor.
-    pub(crate) fn post(&mut self, core: usize, process: Process, post: &Post) -> Id {
+    pub(crate) fn post(&mut self, core: usize, process: ProcessAddress, post: &Post) -> Id {
         let number = self.reserve(core, process);
         assert!(number <= 0xffff, "refused");
         let id = Id::of(number);
@@ -172,7 +172,7 @@ impl Chip {
     }
 
     /// Polls until the state is final.
-    pub(crate) fn finish(&mut self, core: usize, process: Process, id: Id) -> State {
+    pub(crate) fn finish(&mut self, core: usize, process: ProcessAddress, id: Id) -> State {
         for _ in 0..100_000 {
             let state = self.state(core, process, id, Word::State);
             if state.is_final() {
@@ -256,6 +256,6 @@ impl Post {
 }
 
 /// A process of program 0.
-pub(crate) const fn rank(rank: u16) -> Process {
-    Process { program: 0, rank }
+pub(crate) const fn rank(rank: u16) -> ProcessAddress {
+    ProcessAddress { program: 0, rank }
 }

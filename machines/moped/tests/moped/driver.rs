@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mb_core::random::Random;
 use mb_moped::contract::{
-    BACKOFF_BIT, CONTROL, DRAINED, EPISODE_SHIFT, Field, Id, Kind, Process, REFUSED, RETRY, STATE_BITS, State, Word,
-    control, data_store, poll_store,
+    BACKOFF_BIT, CONTROL, DRAINED, EPISODE_SHIFT, Field, Id, Kind, ProcessAddress, REFUSED, RETRY, STATE_BITS, State,
+    Word, control, data_store, poll_store,
 };
-use mb_moped::{Counters, MatchEvent};
+use mb_moped::{MatchEvent, MopedCounters};
 
 use crate::chip::{Chip, Post};
 use crate::judge::Judge;
@@ -55,7 +55,7 @@ enum Mode {
 }
 
 struct Runner {
-    process: Process,
+    process: ProcessAddress,
     space: usize,
     core: usize,
     stage: Stage,
@@ -117,7 +117,7 @@ impl Driver {
     }
 
     /// A process with its batches of operations; all its ranks finish a batch before the next one begins.
-    pub(crate) fn process(&mut self, process: Process, space: usize, batches: Vec<Vec<Operation>>) {
+    pub(crate) fn process(&mut self, process: ProcessAddress, space: usize, batches: Vec<Vec<Operation>>) {
         let core = self.runners.len() % self.busy.len();
         self.runners.push(Runner {
             process,
@@ -158,7 +158,7 @@ impl Driver {
         self.chip.settle();
     }
 
-    pub(crate) fn counters(&self) -> Vec<Counters> {
+    pub(crate) fn counters(&self) -> Vec<MopedCounters> {
         (0..self.busy.len()).map(|node| self.chip.moped.counters(node)).collect()
     }
 
@@ -357,7 +357,7 @@ impl Driver {
         self.judge.post(&operation);
         if operation.post.go.kind == Kind::Send {
             let program = self.runners[index].process.program;
-            let to = Process { program, rank: operation.post.receiver };
+            let to = ProcessAddress { program, rank: operation.post.receiver };
             let receiver = self.runners.iter_mut().find(|runner| runner.process == to).expect("a receiver");
             receiver.inbox.push_back(operation);
             return;

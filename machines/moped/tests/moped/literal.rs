@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The text of the paper taken literally, and the sequences that show which clause of `spec/matching.md` it breaks.
 
-use mb_moped::contract::{Id, Process, REFUSED, RETRY, State, Word, poll_store};
+use mb_moped::contract::{Id, ProcessAddress, REFUSED, RETRY, State, Word, poll_store};
 
 use crate::chip::{Chip, Post, VIRTUAL, rank, small};
 use crate::lines::Timing;
@@ -138,7 +138,7 @@ fn end_back_off(is_early: bool) {
     let none = Id { node: 0, entry: 0 };
     let mut chip = chip("base", 3, 4);
     let (receives, reserved) = back_off(&mut chip);
-    let other = Process { program: 1, rank: 0 };
+    let other = ProcessAddress { program: 1, rank: 0 };
     assert_ne!(chip.reserve(1, other), REFUSED, "another program is not in back-off");
     let episode = 1 << EPISODE_SHIFT;
     assert_eq!(chip.poll(2, rank(2), none, Word::Backoff), BACKOFF_BIT | episode, "descriptors are left");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mb_core::random::Random;
 use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, ProbeId, RecvId};
-use mb_moped::contract::{Field, Go, Id, Kind, Process, State, TRUNCATED, Word};
+use mb_moped::contract::{Field, Go, Id, Kind, ProcessAddress, State, TRUNCATED, Word};
 use mb_oracle::Oracle;
 
 use crate::chip::{Chip, Post, VIRTUAL, rank, small};
@@ -78,7 +78,7 @@ impl Sequence {
         (post, pattern)
     }
 
-    fn sender(&self, source: u16) -> (usize, Process) {
+    fn sender(&self, source: u16) -> (usize, ProcessAddress) {
         (usize::from(source) % self.cores, rank(source))
     }
 

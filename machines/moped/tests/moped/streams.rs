@@ -3,7 +3,7 @@
 
 use mb_core::random::Random;
 use mb_moped::MopedParameters;
-use mb_moped::contract::Process;
+use mb_moped::contract::ProcessAddress;
 
 use crate::chip::{Chip, Post, VIRTUAL, small};
 use crate::driver::{Driver, Habits, Operation};
@@ -56,7 +56,7 @@ fn run(parameters: &MopedParameters, timing: Timing, plant: Plant, shape: Shape,
     let mut chip = Chip::new(parameters, timing, seed);
     chip.lines.plant = plant;
     let count = usize::from(shape.programs * shape.ranks);
-    let process = |index: usize| Process {
+    let process = |index: usize| ProcessAddress {
         program: (index / usize::from(shape.ranks)) as u16,
         rank: (index % usize::from(shape.ranks)) as u16,
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Times as closed formulas, tight from both sides.
 
-use mb_moped::contract::{Id, Process, State, Word};
+use mb_moped::contract::{Id, ProcessAddress, State, Word};
 use mb_moped::parameters::WalkStart;
 use mb_moped::{Moped, MopedParameters};
 use mb_processor::line_port::LineRequestKind;
@@ -55,7 +55,7 @@ fn a_refusal_takes_four_messages() {
     let distance = 11;
     for (program, messages) in [(0, 1 + distance + distance + 1), (1, 4 * distance)] {
         let mut chip = chip(&small("base", 2, 2), 1, Timing::fixed(9, 9, distance));
-        let process = Process { program, rank: 0 };
+        let process = ProcessAddress { program, rank: 0 };
         for _ in 0..2 {
             chip.reserve(0, process);
         }

@@ -76,7 +76,7 @@ pub struct SpineConfig {
 
 /// Where the machine has put what the configuration names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Layout {
+pub struct TableAddresses {
     /// Address of the filters, and their number.
     pub filters: (u64, usize),
     /// Address of the routes of IPv4, and their number.
@@ -94,7 +94,7 @@ impl SpineConfig {
 
     /// As `struct np_config`, for `harts` harts.
     #[must_use]
-    pub fn encode(&self, harts: u32, layout: &Layout) -> [u8; Self::BYTES] {
+    pub fn encode(&self, harts: u32, layout: &TableAddresses) -> [u8; Self::BYTES] {
         let application = self.default_application.map_or(u32::from(APP_NONE), |application| application as u32);
         let mut bytes = [0; Self::BYTES];
         let mut at = 0;

@@ -63,7 +63,7 @@ pub struct ProcessorParameters {
     pub issue_width: u32,
     /// Order of issue.
     #[parameter]
-    pub order: Order,
+    pub order: CoreOrder,
     /// Instructions that a core commits in a cycle.
     #[parameter(range = 1..=64)]
     pub commit_width: u32,
@@ -179,7 +179,7 @@ pub enum Policy {
 
 /// Order of issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Order {
+pub enum CoreOrder {
     /// As operands become ready.
     OutOfOrder,
     /// Each context in program order.
@@ -212,8 +212,8 @@ impl ProcessorParameters {
             load_store_queue: self.load_store_queue,
             issue_width: self.issue_width,
             order: match self.order {
-                Order::OutOfOrder => IssueOrder::OutOfOrder,
-                Order::InOrder => IssueOrder::InOrder,
+                CoreOrder::OutOfOrder => IssueOrder::OutOfOrder,
+                CoreOrder::InOrder => IssueOrder::InOrder,
             },
             latencies: self.latencies.config(),
             commit_width: self.commit_width,

@@ -25,7 +25,7 @@ pub struct CallCosts {
 
 /// The core of a new thread, if several cores have a free context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
+pub enum SpawnPolicy {
     /// The core with the most free contexts; the first of several.
     Spread,
     /// The first core with a free context.
@@ -47,7 +47,7 @@ pub struct BarrelConfig {
     /// Hardware thread contexts of each core.
     pub contexts: usize,
     /// The core of a new thread.
-    pub placement: Placement,
+    pub placement: SpawnPolicy,
     /// Maximum number of threads, in contexts or inactive. A call that starts one more waits until
     /// one ends.
     pub threads: usize,
@@ -111,7 +111,7 @@ impl BarrelConfig {
         let one = Cycles(1);
         Ok(Self {
             contexts,
-            placement: Placement::Spread,
+            placement: SpawnPolicy::Spread,
             // The main thread of the benchmark and one thread for each of its 64 headers.
             threads: 65,
             quantum: Cycles(1024),

@@ -2,10 +2,10 @@
 //! Contexts of cores: slot arbitration among them, and the swapping of threads.
 
 use super::Barrel;
-use super::config::{BarrelConfig, Exchange, Placement};
+use super::config::{BarrelConfig, Exchange, SpawnPolicy};
 use super::statistics::{BarrelStatistics, Wait};
 use crate::Hart;
-use crate::hierarchy::Access;
+use crate::hierarchy::AccessKind;
 
 /// Later than any cycle.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -41,7 +41,7 @@ pub(super) struct Thread<H> {
     /// When its last store is complete.
     pub(super) stored: u64,
     /// A refused access that must be repeated.
-    pub(super) again: Option<(Access, u64, u8)>,
+    pub(super) again: Option<(AccessKind, u64, u8)>,
 }
 
 impl<H> Thread<H> {
@@ -176,8 +176,8 @@ impl<H: Hart + Clone> Barrel<H> {
         let mut best = (0, 0);
         for (core, state) in self.cores.iter().enumerate() {
             let free = match self.config.placement {
-                Placement::Spread => state.free(),
-                Placement::Fill => state.free().min(1),
+                SpawnPolicy::Spread => state.free(),
+                SpawnPolicy::Fill => state.free().min(1),
             };
             if free > best.1 {
                 best = (core, free);

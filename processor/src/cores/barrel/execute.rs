@@ -6,7 +6,7 @@ use mb_core::Cycles;
 use super::contexts::NEVER;
 use super::syscalls::{CoreSyscalls, Effect, WaitsFor};
 use super::{Barrel, BarrelObserver, Wait};
-use crate::hierarchy::{Access, Reply};
+use crate::hierarchy::{AccessKind, Reply};
 use crate::{BranchKind, Fault, Hart, InstructionClass, Retired, Step};
 
 impl<H: Hart + Clone> Barrel<H> {
@@ -92,7 +92,7 @@ impl<H: Hart + Clone> Barrel<H> {
         let bytes =
             if at_end { hart.instruction_at(pc).map_or(2, |instruction| u64::from(instruction.bytes)) } else { 2 };
         let hit = config.hit;
-        match self.hierarchy.access(number, Access::Fetch, pc, bytes, Cycles(cycle)) {
+        match self.hierarchy.access(number, AccessKind::Fetch, pc, bytes, Cycles(cycle)) {
             Reply::Ready(there) if there <= Cycles(cycle) + hit => None,
             Reply::Ready(there) => Some((there - hit).0),
             Reply::Retry(at) => Some(at.0),
@@ -123,13 +123,13 @@ impl<H: Hart + Clone> Barrel<H> {
                 cycle + 1
             }
             InstructionClass::Load => {
-                self.access(number, thread, Access::Load, retired.address, instruction.access, cycle)
+                self.access(number, thread, AccessKind::Load, retired.address, instruction.access, cycle)
             }
             InstructionClass::Store => {
-                self.access(number, thread, Access::Store, retired.address, instruction.access, cycle)
+                self.access(number, thread, AccessKind::Store, retired.address, instruction.access, cycle)
             }
             InstructionClass::Atomic => {
-                self.access(number, thread, Access::Atomic, retired.address, instruction.access, cycle)
+                self.access(number, thread, AccessKind::Atomic, retired.address, instruction.access, cycle)
             }
         };
         if instruction.branch != BranchKind::None && retired.taken {
@@ -140,12 +140,12 @@ impl<H: Hart + Clone> Barrel<H> {
 
     /// Accesses memory for `thread`; returns when the thread can continue.
     #[inline]
-    fn access(&mut self, number: usize, thread: usize, access: Access, address: u64, bytes: u8, cycle: u64) -> u64 {
+    fn access(&mut self, number: usize, thread: usize, access: AccessKind, address: u64, bytes: u8, cycle: u64) -> u64 {
         let reply = self.hierarchy.access(number, access, address, u64::from(bytes), Cycles(cycle));
         let state = &mut self.threads[thread];
         state.wait = Wait::Memory;
         match reply {
-            Reply::Ready(there) if access == Access::Store => {
+            Reply::Ready(there) if access == AccessKind::Store => {
                 state.stored = state.stored.max(there.0);
                 cycle + 1
             }

@@ -8,7 +8,9 @@ use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::rv64::supervisor::number::SATP;
 use crate::isa::{AtomicKind, Effect, Rounding};
-use crate::memory::system::{Answer, Completion, MemorySystem, Region, Request, RequestKind, Source};
+use crate::memory::system::{
+    AddressKind, Answer, CompletedKind, CompletedRequest, MemoryRequest, MemorySystem, RequestKind,
+};
 use crate::{Service, Syscall, SyscallResult};
 
 /// A value of memory, and the cycle from which later instructions can use it.
@@ -69,11 +71,11 @@ impl Core {
     pub(super) fn complete<S: Setting>(
         &mut self,
         now: u64,
-        completion: &Completion,
+        completion: &CompletedRequest,
         environment: &mut Environment<'_, S>,
     ) {
         let index = usize::from(completion.context);
-        if completion.source == Source::Data
+        if completion.source == CompletedKind::Data
             && completion.tag == WALK_TAG
             && let Some(translation) = &mut self.shared.translation
         {
@@ -81,7 +83,7 @@ impl Core {
             return;
         }
         let context = &mut self.contexts[index];
-        if completion.source == Source::Fetch {
+        if completion.source == CompletedKind::Fetch {
             context.fetch.pending = false;
             return;
         }
@@ -150,7 +152,7 @@ impl Shared {
             if store.overlaps(load) {
                 let ready = self.has_second::<S>(context, other, now);
                 // A device answers each of its loads itself.
-                let device = environment.memory.region(load.address, load.width) == Region::Device;
+                let device = environment.memory.region(load.address, load.width) == AddressKind::Device;
                 if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
                     return;
                 }
@@ -182,13 +184,13 @@ impl Shared {
             return;
         }
         match environment.memory.region(load.address, load.width) {
-            Region::Memory => {}
-            Region::Device if number == context.head => {
+            AddressKind::Memory => {}
+            AddressKind::Device if number == context.head => {
                 context.barriers |= own;
                 context.device_load = number;
             }
-            Region::Device => return,
-            Region::Nothing => {
+            AddressKind::Device => return,
+            AddressKind::Nothing => {
                 self.fail::<S>(context, index, number, now);
                 return;
             }
@@ -234,8 +236,14 @@ impl Shared {
         let tag = self.tag(number);
         let entry = context.entry_mut(number);
         (entry.tag, entry.accessed) = (tag, now);
-        let request =
-            Request { core: self.number, context: index as u8, tag, address: entry.address, width: entry.width, kind };
+        let request = MemoryRequest {
+            core: self.number,
+            context: index as u8,
+            tag,
+            address: entry.address,
+            width: entry.width,
+            kind,
+        };
         environment.active = true;
         environment.memory.request(now, request)
     }

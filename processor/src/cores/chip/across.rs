@@ -13,7 +13,7 @@ use super::core::{Environment, Setting, Shared};
 use super::{ChipObserver, commit::denied};
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::rv64::sv39::{Access, PAGE_BYTES};
-use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
+use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The progress of an access across two pages that is the oldest instruction of a context.
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,7 +155,7 @@ impl Shared {
             let tag = if stored.is_some() { 0 } else { self.tag(number) };
             let entry = context.entry_mut(number);
             let core = self.number;
-            let request = Request { core, context: index as u8, tag, address: physical, width: part, kind };
+            let request = MemoryRequest { core, context: index as u8, tag, address: physical, width: part, kind };
             environment.active = true;
             match (environment.memory.request(now, request), kind) {
                 (Answer::Ready { .. } | Answer::Pending, RequestKind::Store { value }) => {
@@ -219,7 +219,7 @@ impl Shared {
                     }
                 },
             };
-            if environment.memory.region(physical, bytes) != Region::Memory {
+            if environment.memory.region(physical, bytes) != AddressKind::Memory {
                 self.fail_across::<S>(context, index, access.access_fault(), at, now);
                 return None;
             }

@@ -24,13 +24,13 @@ use super::across::crosses;
 use super::code::{Decoded, Kind};
 use super::context::{Context, Fetch};
 use super::core::{Core, Environment, Register, Setting, Shared};
-use super::statistics::Cause;
+use super::statistics::IssueStall;
 use super::{ChipConfig, ChipObserver, IssueOrder, Passage};
 use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::{Privilege, Supervisor};
 use crate::isa::rv64::sv39::Access;
 use crate::isa::{Effect, Extension, Rounding};
-use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
+use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The registers of floating point are those from this on.
 const FLOATS: u8 = 32;
@@ -240,7 +240,7 @@ impl Shared {
                     Found::Instruction => {}
                     Found::Half => {
                         // It is in two blocks; the second one is read in the next cycle.
-                        context.statistics.empty[Cause::Fetch as usize] += 1;
+                        context.statistics.empty[IssueStall::Fetch as usize] += 1;
                         run.at += 1;
                         continue;
                     }
@@ -252,7 +252,7 @@ impl Shared {
             };
             let ready = self.operands_from(context, decoded);
             if ready > run.at {
-                context.statistics.empty[Cause::Dependences as usize] += ready - run.at;
+                context.statistics.empty[IssueStall::Dependences as usize] += ready - run.at;
                 run.at = ready;
             }
             let registers = decoded.sources.iter().fold(decoded.destination, |all, source| all | source);
@@ -409,11 +409,11 @@ impl Shared {
             return false;
         }
         if !environment.memory.store_at_once(at, hart, address, width, value) {
-            if !is_now || environment.memory.region(address, width) != Region::Memory {
+            if !is_now || environment.memory.region(address, width) != AddressKind::Memory {
                 return false;
             }
             let kind = RequestKind::Store { value };
-            let request = Request { core: hart, context: 0, tag: 0, address, width, kind };
+            let request = MemoryRequest { core: hart, context: 0, tag: 0, address, width, kind };
             environment.active = true;
             if !matches!(environment.memory.request(at, request), Answer::Ready { .. }) {
                 return false;
@@ -461,7 +461,7 @@ impl Context {
         self.at_once += run.executed;
         statistics.branches += run.branches;
         statistics.mispredicted += run.taken;
-        statistics.empty[Cause::Branch as usize] += run.taken * (config.latencies.branch + config.redirect - 1);
+        statistics.empty[IssueStall::Branch as usize] += run.taken * (config.latencies.branch + config.redirect - 1);
         self.fetch.recovers &= run.executed == 0;
         self.float_status.flags |= run.flags;
         if let Some(supervisor) = &mut self.supervisor {

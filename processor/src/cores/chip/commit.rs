@@ -6,7 +6,7 @@ use super::context::{Context, Entry, Fetch, bit};
 use super::core::{Environment, Setting, Shared};
 use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
-use crate::memory::system::{Answer, MemorySystem, Request, RequestKind};
+use crate::memory::system::{Answer, MemoryRequest, MemorySystem, RequestKind};
 use crate::{BranchKind, Fault};
 
 impl Shared {
@@ -148,7 +148,7 @@ impl Shared {
         let (pc, address, width) = (entry.pc, entry.address, entry.width);
         let hart = self.number * environment.config.contexts + index;
         let kind = RequestKind::Store { value };
-        let request = Request { core: self.number, context: index as u8, tag: 0, address, width, kind };
+        let request = MemoryRequest { core: self.number, context: index as u8, tag: 0, address, width, kind };
         environment.active = true;
         let denied = denied(pc, address, width);
         if !environment.observer.may_write(hart, pc, address, width) {

@@ -9,10 +9,10 @@ use mb_core::ParameterError;
 
 use super::code::Code;
 use super::context::{Context, Fetch, Full, Physical, bit};
-use super::statistics::Cause;
+use super::statistics::IssueStall;
 use super::translation::Translation;
 use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
-use crate::memory::system::{Completion, MemorySystem, Source};
+use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
 use crate::predictor::Predictor;
 
 /// What is the same in all cycles of a run. The stages are compiled for each combination, so that a
@@ -305,31 +305,31 @@ impl Core {
 
     /// Why a hart issues nothing more in cycle `now`. It is the same in each cycle until something happens;
     /// the end of a load is something.
-    fn cause<S: Setting>(context: &Context, now: u64) -> Cause {
+    fn cause<S: Setting>(context: &Context, now: u64) -> IssueStall {
         let is_queued = context.queue_length::<S>() != 0;
         if context.halted {
-            Cause::Halted
+            IssueStall::Halted
         } else if context.waits {
-            Cause::Waiting
+            IssueStall::Waiting
         } else if is_queued || context.full != Full::Nothing {
             if context.pending | context.serial != 0 || context.has_unfinished_load::<S>(now) {
-                Cause::Memory
+                IssueStall::Memory
             } else {
                 match context.full {
-                    Full::Queue if !is_queued => Cause::Queue,
-                    Full::Registers => Cause::Registers,
-                    Full::Window => Cause::Window,
-                    Full::Queue | Full::Nothing => Cause::Dependences,
+                    Full::Queue if !is_queued => IssueStall::Queue,
+                    Full::Registers => IssueStall::Registers,
+                    Full::Window => IssueStall::Window,
+                    Full::Queue | Full::Nothing => IssueStall::Dependences,
                 }
             }
         } else if context.fetch.pending {
-            Cause::InstructionCache
+            IssueStall::InstructionCache
         } else if context.fetch.recovers {
-            Cause::Branch
+            IssueStall::Branch
         } else if context.fetch.stopped {
-            Cause::Serial
+            IssueStall::Serial
         } else {
-            Cause::Fetch
+            IssueStall::Fetch
         }
     }
 
@@ -347,12 +347,12 @@ impl Core {
     pub(super) fn take<S: Setting>(
         &mut self,
         now: u64,
-        completions: &[Completion],
+        completions: &[CompletedRequest],
         environment: &mut Environment<'_, S>,
     ) {
         self.account_until::<S>(environment.config, now);
         for completion in completions {
-            if completion.core == self.shared.number && completion.source != Source::Dma {
+            if completion.core == self.shared.number && completion.source != CompletedKind::Dma {
                 self.complete(now, completion, environment);
             }
         }

@@ -16,7 +16,7 @@ use super::core::{Environment, Setting, Shared};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};
-use crate::isa::rv64::supervisor::{Cause, Counters, Exception, Privilege, Privileged, Supervisor};
+use crate::isa::rv64::supervisor::{Exception, HartCounters, Privilege, Privileged, Supervisor, TrapCause};
 use crate::isa::rv64::sv39::PAGE_BYTES;
 use crate::isa::{Counter, CsrAccess, Effect, FloatStatus};
 use crate::memory::system::MemorySystem;
@@ -29,7 +29,7 @@ impl Shared {
         &mut self,
         context: &mut Context,
         index: usize,
-        cause: Cause,
+        cause: TrapCause,
         now: u64,
         environment: &mut Environment<'_, S>,
     ) {
@@ -71,7 +71,7 @@ impl Shared {
                 return false;
             }
         }
-        self.take(context, index, Cause::Interrupt(interrupt), now, environment);
+        self.take(context, index, TrapCause::Interrupt(interrupt), now, environment);
         true
     }
 
@@ -150,7 +150,7 @@ impl Shared {
             }
             (None, _) => (entry.access().access_fault(), entry.undo),
         };
-        self.take(context, index, Cause::Exception(exception.0, exception.1), now, environment);
+        self.take(context, index, TrapCause::Exception(exception.0, exception.1), now, environment);
         Err(Waits)
     }
 
@@ -163,7 +163,7 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) {
         let address = context.entry(context.head).undo;
-        self.take(context, index, Cause::Exception(Exception::StoreAccess, address), now, environment);
+        self.take(context, index, TrapCause::Exception(Exception::StoreAccess, address), now, environment);
     }
 
     /// Tells memory and observer about a write to satp.
@@ -251,7 +251,7 @@ impl Context {
             }
             return self.float_status.access(access);
         }
-        let counters = Counters { cycle: now, time: now, retired };
+        let counters = HartCounters { cycle: now, time: now, retired };
         let old = supervisor.read(access.number, access.writes, counters)?;
         if access.writes {
             supervisor.write(access.number, access.combine(old));

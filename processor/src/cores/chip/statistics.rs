@@ -3,7 +3,7 @@
 
 /// Why a hart left an issue slot empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum IssueStall {
     /// It waits: for the loss of its reservation (wrs), or for the host in a system call.
     Waiting,
     /// Its instructions in the queue need results of others that execute.
@@ -28,7 +28,7 @@ pub enum Cause {
     Halted,
 }
 
-impl Cause {
+impl IssueStall {
     /// Every cause, in the order of [`HartStatistics::empty`].
     pub const ALL: [Self; 11] = [
         Self::Waiting,
@@ -57,8 +57,8 @@ pub struct HartStatistics {
     pub fetched: u64,
     /// Instructions issued, wrong paths included: issue slots used.
     pub used: u64,
-    /// Issue slots left empty, by [`Cause`].
-    pub empty: [u64; Cause::ALL.len()],
+    /// Issue slots left empty, by [`IssueStall`].
+    pub empty: [u64; IssueStall::ALL.len()],
     /// Instructions committed.
     pub committed: u64,
     /// Instructions squashed, those that were not yet issued included.
@@ -88,7 +88,7 @@ pub struct HartStatistics {
 impl HartStatistics {
     /// Issue slots left empty for one cause.
     #[must_use]
-    pub const fn lost(&self, cause: Cause) -> u64 {
+    pub const fn lost(&self, cause: IssueStall) -> u64 {
         self.empty[cause as usize]
     }
 

@@ -9,7 +9,7 @@ use super::context::{Context, bit};
 use super::core::{Environment, Setting, Shared};
 use crate::isa::rv64::supervisor::{Exception, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, Next, PAGE_BYTES, Walk, WalkFault};
-use crate::memory::system::{Answer, MemorySystem, Region, Request, RequestKind};
+use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The TLBs of each core, which its contexts share. Both are fully associative with least recently
 /// used replacement, and look up in the cycle of the fetch or of the address calculation, so that a
@@ -355,11 +355,11 @@ impl Shared {
                     let address = walk.entry_address();
                     let context = translation.miss.context as u8;
                     let kind = RequestKind::Load;
-                    let request = Request { core: self.number, context, tag: WALK_TAG, address, width: 8, kind };
+                    let request = MemoryRequest { core: self.number, context, tag: WALK_TAG, address, width: 8, kind };
                     environment.active = true;
                     let answer = match environment.memory.region(address, 8) {
-                        Region::Memory => environment.memory.request(now, request),
-                        Region::Device | Region::Nothing => Answer::Fault,
+                        AddressKind::Memory => environment.memory.request(now, request),
+                        AddressKind::Device | AddressKind::Nothing => Answer::Fault,
                     };
                     match answer {
                         Answer::Ready { at, value } => Ok(State::Arrived(walk, at, value)),

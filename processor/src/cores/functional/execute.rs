@@ -3,7 +3,7 @@
 
 use super::code::Decoded;
 use super::{Functional, Hart, SystemDevice};
-use crate::isa::rv64::supervisor::{Cause, Counters, Exception, Privilege, Privileged, Written};
+use crate::isa::rv64::supervisor::{Exception, HartCounters, Privilege, Privileged, TrapCause, Written};
 use crate::isa::rv64::sv39::{Access, PAGE_BYTES};
 use crate::isa::rv64::{AtomicKind, CsrAccess, Effect, Extension};
 use crate::memory::system::DeviceAnswer;
@@ -35,7 +35,7 @@ enum Denied {
 
 impl Hart {
     /// Takes a trap before the next instruction.
-    pub(super) fn take(&mut self, cause: Cause) {
+    pub(super) fn take(&mut self, cause: TrapCause) {
         self.state.pc = self.state.supervisor.trap(cause, self.state.pc);
         self.translations.leave_code();
     }
@@ -96,7 +96,7 @@ impl<D: SystemDevice> Functional<D> {
                     return Flow::TrapLoop(handler);
                 }
                 hart.counts.exceptions += 1;
-                hart.take(Cause::Exception(exception, value));
+                hart.take(TrapCause::Exception(exception, value));
                 Flow::Next
             }
         }
@@ -352,7 +352,7 @@ impl<D: SystemDevice> Functional<D> {
             }
             return hart.state.float.access(access).ok_or(illegal);
         }
-        let counters = Counters { cycle: time, time, retired: hart.state.retired };
+        let counters = HartCounters { cycle: time, time, retired: hart.state.retired };
         let old = hart.state.supervisor.read(access.number, access.writes, counters).ok_or(illegal)?;
         if access.writes {
             let written = hart.state.supervisor.write(access.number, access.combine(old));

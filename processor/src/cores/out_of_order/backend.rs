@@ -5,7 +5,7 @@ use mb_core::Cycles;
 
 use super::rob::{ACCESS, MemoryKind, Tag};
 use super::{CommitObserver, ONE, OutOfOrder};
-use crate::hierarchy::{Access, Hierarchy, Reply};
+use crate::hierarchy::{AccessKind, Hierarchy, Reply};
 use crate::predictor::PredictionOutcome;
 use crate::{BranchKind, InstructionClass};
 
@@ -22,7 +22,9 @@ impl OutOfOrder {
             let retired = &oldest.timing.retired;
             if oldest.kind == MemoryKind::Store {
                 let bytes = u64::from(retired.instruction.access);
-                if let Reply::Retry(at) = hierarchy.access(self.core, Access::Store, retired.address, bytes, self.now) {
+                if let Reply::Retry(at) =
+                    hierarchy.access(self.core, AccessKind::Store, retired.address, bytes, self.now)
+                {
                     self.retry = at;
                     break;
                 }
@@ -157,13 +159,13 @@ impl OutOfOrder {
         let reply = match kind {
             // The data of a store are in the LSQ now; they are written at commit.
             MemoryKind::Store | MemoryKind::None => return Ok(None),
-            MemoryKind::Atomic => hierarchy.access(self.core, Access::Atomic, address, bytes, self.now),
+            MemoryKind::Atomic => hierarchy.access(self.core, AccessKind::Atomic, address, bytes, self.now),
             MemoryKind::Load if self.rob.is_forwarded(tag) => {
-                let reply = hierarchy.use_port(self.core, Access::Load, self.now);
+                let reply = hierarchy.use_port(self.core, AccessKind::Load, self.now);
                 self.statistics.forwarded += u64::from(matches!(reply, Reply::Ready(_)));
                 reply
             }
-            MemoryKind::Load => hierarchy.access(self.core, Access::Load, address, bytes, self.now),
+            MemoryKind::Load => hierarchy.access(self.core, AccessKind::Load, address, bytes, self.now),
         };
         match reply {
             Reply::Ready(at) => Ok(Some(at.max(self.now + ONE))),

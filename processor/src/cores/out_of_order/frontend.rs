@@ -2,8 +2,8 @@
 //! Fetch and dispatch.
 
 use super::statistics::StallCause;
-use super::{DispatchStall, InstructionTiming, ONE, OutOfOrder, Stop};
-use crate::hierarchy::{Access, Hierarchy, Reply};
+use super::{DispatchStall, InstructionTiming, ONE, OutOfOrder, OutOfOrderStop};
+use crate::hierarchy::{AccessKind, Hierarchy, Reply};
 use crate::predictor::{Prediction, PredictionOutcome};
 use crate::{BranchKind, Fault, Hart, InstructionClass, Memory, Retired, StaticInstruction, Step, SyscallHandler};
 
@@ -20,7 +20,7 @@ impl OutOfOrder {
         hart: &mut H,
         memory: &mut Memory,
         host: &mut S,
-    ) -> Result<Option<Stop>, Fault> {
+    ) -> Result<Option<OutOfOrderStop>, Fault> {
         self.full = DispatchStall::Nothing;
         let ready = self.rob.ready.len();
         for _ in 0..self.config.decode_width {
@@ -68,14 +68,14 @@ impl OutOfOrder {
         hart: &mut H,
         memory: &mut Memory,
         host: &mut S,
-    ) -> Result<Option<Stop>, Fault> {
+    ) -> Result<Option<OutOfOrderStop>, Fault> {
         let Some(at) = self.front.call else { return Ok(None) };
         if at + self.config.front_end > self.now || !self.rob.is_empty() {
             return Ok(None);
         }
         host.set_cycle(self.now.0);
         let stop = match hart.step(memory, host)? {
-            Step::Waiting => return Ok(Some(Stop::Waiting)),
+            Step::Waiting => return Ok(Some(OutOfOrderStop::Waiting)),
             Step::Retired(retired) => {
                 let entry = self.rob.held();
                 entry.timing.retired = retired;
@@ -86,7 +86,7 @@ impl OutOfOrder {
             }
             Step::Exited(status) => {
                 self.front.block = None;
-                Some(Stop::Exited(status))
+                Some(OutOfOrderStop::Exited(status))
             }
         };
         self.front.call = None;
@@ -178,7 +178,7 @@ impl OutOfOrder {
             if self.front.block == Some(block) {
                 continue;
             }
-            match hierarchy.access(self.core, Access::Fetch, block << shift, size, self.now) {
+            match hierarchy.access(self.core, AccessKind::Fetch, block << shift, size, self.now) {
                 Reply::Ready(at) => {
                     self.front.block = Some(block);
                     if at > self.now + self.config.front_end {

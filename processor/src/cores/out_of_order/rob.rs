@@ -13,7 +13,7 @@
 use mb_core::Cycles;
 
 use super::lsq::Lsq;
-use super::{InstructionClass, InstructionTiming, OutOfOrderConfig, Prediction, Register};
+use super::{InstructionClass, InstructionTiming, OutOfOrderConfig, Prediction, RegisterNumber};
 use crate::BranchKind;
 
 /// An operation: twice the slot of its instruction, plus 1 for the memory access.
@@ -236,7 +236,7 @@ impl Rob {
         for (index, destination) in instruction.destinations.iter().enumerate() {
             self.producers[usize::from(destination.0)] = slot << 1 | Tag::from(from_memory(kind, index));
         }
-        self.producers[usize::from(Register::NONE.0)] = NONE;
+        self.producers[usize::from(RegisterNumber::NONE.0)] = NONE;
         if kind != MemoryKind::None {
             self.lsq.slots.push_back(slot);
         }

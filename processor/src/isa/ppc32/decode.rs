@@ -5,16 +5,16 @@
 //! bits the manual requires to ignore.
 
 use super::op::{CARRY, CTR, FIELD, Kind, LR, Op, ZERO, half};
-use crate::{BranchKind, InstructionClass, Register};
+use crate::{BranchKind, InstructionClass, RegisterNumber};
 
 /// The dependence-tracking number of a general register, or none for [`ZERO`].
-const fn general(index: u8) -> Register {
-    if index == ZERO { Register::NONE } else { Register(index) }
+const fn general(index: u8) -> RegisterNumber {
+    if index == ZERO { RegisterNumber::NONE } else { RegisterNumber(index) }
 }
 
 /// The condition field of a condition bit.
-const fn field_of(bit: u8) -> Register {
-    Register(FIELD + bit / 4)
+const fn field_of(bit: u8) -> RegisterNumber {
+    RegisterNumber(FIELD + bit / 4)
 }
 
 /// A mask of ones from bit `begin` to bit `end`, counted from the left, with wraparound.
@@ -69,19 +69,19 @@ pub(super) fn decode(word: u32, pc: u32) -> Op {
 
 fn operation(word: &Word, pc: u32) -> Option<Op> {
     let (d, a) = (word.d(), word.a());
-    let unary = |kind, imm| Op::of(kind, d, a, 0, imm).reads([Register(a)]).writes(Register(d));
-    let logic = |kind, imm| Op::of(kind, a, d, 0, imm).reads([Register(d)]).writes(Register(a));
+    let unary = |kind, imm| Op::of(kind, d, a, 0, imm).reads([RegisterNumber(a)]).writes(RegisterNumber(d));
+    let logic = |kind, imm| Op::of(kind, a, d, 0, imm).reads([RegisterNumber(d)]).writes(RegisterNumber(a));
     let compare = |kind, imm| {
         let field = word.compared()?;
-        Some(Op::of(kind, field, a, 0, imm).reads([Register(a)]).writes(Register(FIELD + field)))
+        Some(Op::of(kind, field, a, 0, imm).reads([RegisterNumber(a)]).writes(RegisterNumber(FIELD + field)))
     };
     let rotate = |kind| {
         let mask = mask(word.bits(6, 5), word.bits(1, 5));
-        Op::of(kind, a, d, word.b(), mask).reads([Register(d)]).writes(Register(a)).record(word.record())
+        Op::of(kind, a, d, word.b(), mask).reads([RegisterNumber(d)]).writes(RegisterNumber(a)).record(word.record())
     };
     let add = |imm| {
         let a = word.a_or_zero();
-        Op::of(Kind::AddImm, d, a, 0, imm).reads([general(a)]).writes(Register(d))
+        Op::of(Kind::AddImm, d, a, 0, imm).reads([general(a)]).writes(RegisterNumber(d))
     };
     let op = match word.bits(26, 6) {
         4 => return halves(word),
@@ -103,7 +103,7 @@ fn operation(word: &Word, pc: u32) -> Option<Op> {
             if call { op.branch(BranchKind::Call) } else { op }
         }
         17 if word.0 == 0x4400_0002 => {
-            Op::of(Kind::SystemCall, 0, 0, 0, 0).class(InstructionClass::System).writes(Register(3))
+            Op::of(Kind::SystemCall, 0, 0, 0, 0).class(InstructionClass::System).writes(RegisterNumber(3))
         }
         18 => {
             let base = if word.bits(1, 1) == 1 { 0 } else { pc };
@@ -113,9 +113,9 @@ fn operation(word: &Word, pc: u32) -> Option<Op> {
             if op.variant { op.branch(BranchKind::Call).writes(LR) } else { op }
         }
         19 => return conditions(word),
-        20 => rotate(Kind::RotateInsert).reads([Register(d), Register(a)]),
+        20 => rotate(Kind::RotateInsert).reads([RegisterNumber(d), RegisterNumber(a)]),
         21 => rotate(Kind::RotateMask),
-        23 => rotate(Kind::RotateMaskBy).reads([Register(d), Register(word.b())]),
+        23 => rotate(Kind::RotateMaskBy).reads([RegisterNumber(d), RegisterNumber(word.b())]),
         24 => logic(Kind::OrImm, word.unsigned()),
         25 => logic(Kind::OrImm, word.unsigned() << 16),
         26 => logic(Kind::XorImm, word.unsigned()),
@@ -162,11 +162,11 @@ fn access(word: &Word, kind: Kind, b: u8, imm: u32, update: bool) -> Option<Op> 
         _ => 4,
     };
     op = if load {
-        op.class(InstructionClass::Load).reads([general(a), general(b)]).writes(Register(d))
+        op.class(InstructionClass::Load).reads([general(a), general(b)]).writes(RegisterNumber(d))
     } else {
-        op.class(InstructionClass::Store).reads([general(a), general(b), Register(d)])
+        op.class(InstructionClass::Store).reads([general(a), general(b), RegisterNumber(d)])
     };
-    Some(if update { op.writes(Register(a)) } else { op })
+    Some(if update { op.writes(RegisterNumber(a)) } else { op })
 }
 
 /// A branch with a BO field; `kinds` are the branch kinds of its unconditional and its conditional
@@ -174,10 +174,10 @@ fn access(word: &Word, kind: Kind, b: u8, imm: u32, update: bool) -> Option<Op> 
 fn branch_if(word: &Word, kind: Kind, target: u32, kinds: [BranchKind; 2]) -> Op {
     let (bo, bi) = (word.d(), word.a());
     let (always, keeps) = (bo & 0b1_0000 != 0, bo & 0b0_0100 != 0);
-    let counter = if keeps && kind != Kind::CountIf { Register::NONE } else { CTR };
-    let target_register = if kind == Kind::ReturnIf { LR } else { Register::NONE };
+    let counter = if keeps && kind != Kind::CountIf { RegisterNumber::NONE } else { CTR };
+    let target_register = if kind == Kind::ReturnIf { LR } else { RegisterNumber::NONE };
     let mut op = Op::of(kind, bo, bi, 0, target).branch(kinds[usize::from(!(always && keeps))]);
-    op = op.reads([if always { Register::NONE } else { field_of(bi) }, counter, target_register]);
+    op = op.reads([if always { RegisterNumber::NONE } else { field_of(bi) }, counter, target_register]);
     op.variant = word.record();
     if !keeps {
         op = op.writes(CTR);
@@ -207,8 +207,8 @@ fn conditions(word: &Word) -> Option<Op> {
         }
         0 if word.0 & 0x0063_f801 == 0 => {
             let (to, from) = (word.bits(23, 3) as u8, word.bits(18, 3) as u8);
-            let op = Op::of(Kind::MoveField, to, from, 0, 0).reads([Register(FIELD + from)]);
-            return Some(op.writes(Register(FIELD + to)));
+            let op = Op::of(Kind::MoveField, to, from, 0, 0).reads([RegisterNumber(FIELD + from)]);
+            return Some(op.writes(RegisterNumber(FIELD + to)));
         }
         150 if word.0 == 0x4c00_012c => return Some(Op::of(Kind::Nothing, 0, 0, 0, 0).class(InstructionClass::System)),
         _ => return None,
@@ -231,8 +231,8 @@ fn returning(word: &Word) -> Op {
 fn extended(word: &Word) -> Option<Op> {
     if word.bits(1, 5) == 15 && !word.record() {
         let (d, a, b, bit) = (word.d(), word.a_or_zero(), word.b(), word.bits(6, 5));
-        let op = Op::of(Kind::Select, d, a, b, bit).reads([general(a), Register(b), field_of(bit as u8)]);
-        return Some(op.writes(Register(d)));
+        let op = Op::of(Kind::Select, d, a, b, bit).reads([general(a), RegisterNumber(b), field_of(bit as u8)]);
+        return Some(op.writes(RegisterNumber(d)));
     }
     let code = word.bits(1, 10);
     arithmetic(word, code).or_else(|| logical(word, code)).or_else(|| indexed(word, code)).or_else(|| moves(word, code))
@@ -273,9 +273,10 @@ fn arithmetic(word: &Word, code: u32) -> Option<Op> {
         return None;
     }
     let takes = matches!(kind, AddExtended | AddMinusOne | AddZero | SubExtended | SubMinusOne | SubZero);
-    let second = if alone { Register::NONE } else { Register(b) };
-    let carry = if takes { CARRY } else { Register::NONE };
-    let mut op = Op::of(kind, d, a, b, 0).class(class).reads([Register(a), second, carry]).writes(Register(d));
+    let second = if alone { RegisterNumber::NONE } else { RegisterNumber(b) };
+    let carry = if takes { CARRY } else { RegisterNumber::NONE };
+    let mut op =
+        Op::of(kind, d, a, b, 0).class(class).reads([RegisterNumber(a), second, carry]).writes(RegisterNumber(d));
     if takes || matches!(kind, AddCarry | SubCarry) {
         op = op.writes(CARRY);
     }
@@ -287,7 +288,11 @@ fn logical(word: &Word, code: u32) -> Option<Op> {
     if matches!(code, 0 | 32) {
         let field = word.compared().filter(|_| !word.record())?;
         let kind = if code == 0 { Kind::Cmp } else { Kind::CmpLogical };
-        return Some(Op::of(kind, field, a, b, 0).reads([Register(a), Register(b)]).writes(Register(FIELD + field)));
+        return Some(
+            Op::of(kind, field, a, b, 0)
+                .reads([RegisterNumber(a), RegisterNumber(b)])
+                .writes(RegisterNumber(FIELD + field)),
+        );
     }
     let kind = match code {
         28 => Kind::And,
@@ -308,8 +313,8 @@ fn logical(word: &Word, code: u32) -> Option<Op> {
         _ => return None,
     };
     let alone = matches!(kind, Kind::ShiftRightSignedImm | Kind::ExtendByte | Kind::ExtendHalf | Kind::LeadingZeros);
-    let second = if alone || b == d { Register::NONE } else { Register(b) };
-    let mut op = Op::of(kind, a, d, b, 0).reads([Register(d), second]).writes(Register(a));
+    let second = if alone || b == d { RegisterNumber::NONE } else { RegisterNumber(b) };
+    let mut op = Op::of(kind, a, d, b, 0).reads([RegisterNumber(d), second]).writes(RegisterNumber(a));
     if matches!(kind, Kind::ShiftRightSigned | Kind::ShiftRightSignedImm) {
         op = op.writes(CARRY);
     }
@@ -345,13 +350,13 @@ fn indexed(word: &Word, code: u32) -> Option<Op> {
         150 => (Kind::StoreConditional, false),
         // dcbt and dcbtst: hints, which cannot fault.
         278 | 246 => {
-            let registers = [general(word.a_or_zero()), Register(word.b())];
+            let registers = [general(word.a_or_zero()), RegisterNumber(word.b())];
             return Some(Op::of(Kind::Nothing, 0, 0, 0, 0).reads(registers));
         }
         _ => return None,
     };
     let op = access(word, kind, word.b(), 0, update)?;
-    Some(if conditional { op.class(InstructionClass::Atomic).writes(Register(FIELD)) } else { op })
+    Some(if conditional { op.class(InstructionClass::Atomic).writes(RegisterNumber(FIELD)) } else { op })
 }
 
 /// Moves to and from special registers, and memory barriers.
@@ -359,9 +364,9 @@ fn moves(word: &Word, code: u32) -> Option<Op> {
     let d = word.d();
     // The two halves of the register number are swapped in the encoding.
     let special = u32::from(word.a()) | u32::from(word.b()) << 5;
-    let from = |kind, register| Op::of(kind, d, 0, 0, 0).reads([register]).writes(Register(d));
-    let to = |kind, register| Op::of(kind, 0, d, 0, 0).reads([Register(d)]).writes(register);
-    let time = |shift| Op::of(Kind::TimeBase, d, 0, 0, shift).class(InstructionClass::System).writes(Register(d));
+    let from = |kind, register| Op::of(kind, d, 0, 0, 0).reads([register]).writes(RegisterNumber(d));
+    let to = |kind, register| Op::of(kind, 0, d, 0, 0).reads([RegisterNumber(d)]).writes(register);
+    let time = |shift| Op::of(Kind::TimeBase, d, 0, 0, shift).class(InstructionClass::System).writes(RegisterNumber(d));
     let op = match (code, special) {
         _ if word.record() => return None,
         (339, 1) => from(Kind::MoveFromXer, CARRY),
@@ -372,22 +377,25 @@ fn moves(word: &Word, code: u32) -> Option<Op> {
         (467, 1) => to(Kind::MoveToXer, CARRY),
         (467, 8) => to(Kind::MoveToLr, LR),
         (467, 9) => to(Kind::MoveToCtr, CTR),
-        (19, 0) => Op::of(Kind::MoveFromCr, d, 0, 0, 0).class(InstructionClass::System).writes(Register(d)),
+        (19, 0) => Op::of(Kind::MoveFromCr, d, 0, 0, 0).class(InstructionClass::System).writes(RegisterNumber(d)),
         (144, _) if word.0 & 0x0010_0800 == 0 => {
             let fields = word.bits(12, 8);
             let bits = (0..8)
                 .filter(|field| fields >> (7 - field) & 1 == 1)
                 .fold(0, |bits, field| bits | 0xf << (28 - 4 * field));
-            let op = Op::of(Kind::MoveToCr, 0, d, 0, bits).reads([Register(d)]);
+            let op = Op::of(Kind::MoveToCr, 0, d, 0, bits).reads([RegisterNumber(d)]);
             if fields.is_power_of_two() {
-                op.writes(Register(FIELD + 7 - fields.trailing_zeros() as u8))
+                op.writes(RegisterNumber(FIELD + 7 - fields.trailing_zeros() as u8))
             } else {
                 op.class(InstructionClass::System)
             }
         }
         (512, 0) if word.bits(21, 2) == 0 => {
             let field = word.bits(23, 3) as u8;
-            Op::of(Kind::MoveXerToField, field, 0, 0, 0).reads([CARRY]).writes(Register(FIELD + field)).writes(CARRY)
+            Op::of(Kind::MoveXerToField, field, 0, 0, 0)
+                .reads([CARRY])
+                .writes(RegisterNumber(FIELD + field))
+                .writes(CARRY)
         }
         // sync, lwsync and eieio have no effect on values, because execution is sequentially
         // consistent.
@@ -421,7 +429,11 @@ fn halves(word: &Word) -> Option<Op> {
         430 => (true, NEGATIVE),
         _ => return None,
     };
-    let (kind, third) = if adds { (Kind::MacHalf, Register(d)) } else { (Kind::MulHalf, Register::NONE) };
-    let op = Op::of(kind, d, a, b, imm).class(InstructionClass::Multiply).reads([Register(a), Register(b), third]);
-    Some(op.writes(Register(d)).record(word.record()))
+    let (kind, third) = if adds { (Kind::MacHalf, RegisterNumber(d)) } else { (Kind::MulHalf, RegisterNumber::NONE) };
+    let op = Op::of(kind, d, a, b, imm).class(InstructionClass::Multiply).reads([
+        RegisterNumber(a),
+        RegisterNumber(b),
+        third,
+    ]);
+    Some(op.writes(RegisterNumber(d)).record(word.record()))
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Decoded PPC32 instructions.
 
-use crate::{BranchKind, InstructionClass, Register, StaticInstruction};
+use crate::{BranchKind, InstructionClass, RegisterNumber, StaticInstruction};
 
 /// Register number of condition field 0; condition fields follow the general registers.
 pub(super) const FIELD: u8 = 32;
-pub(super) const LR: Register = Register(40);
-pub(super) const CTR: Register = Register(41);
-pub(super) const CARRY: Register = Register(42);
+pub(super) const LR: RegisterNumber = RegisterNumber(40);
+pub(super) const CTR: RegisterNumber = RegisterNumber(41);
+pub(super) const CARRY: RegisterNumber = RegisterNumber(42);
 /// Index of the register that is always zero, which an RA field of 0 selects in an address or
 /// `addi`.
 pub(super) const ZERO: u8 = 32;
@@ -140,8 +140,8 @@ impl Op {
         let instruction = StaticInstruction {
             class: InstructionClass::Integer,
             branch: BranchKind::None,
-            sources: [Register::NONE; 3],
-            destinations: [Register::NONE; 3],
+            sources: [RegisterNumber::NONE; 3],
+            destinations: [RegisterNumber::NONE; 3],
             bytes: 4,
             access: 0,
         };
@@ -158,7 +158,7 @@ impl Op {
         self
     }
 
-    pub(super) const fn reads<const N: usize>(mut self, registers: [Register; N]) -> Self {
+    pub(super) const fn reads<const N: usize>(mut self, registers: [RegisterNumber; N]) -> Self {
         let mut index = 0;
         while index < N {
             self.instruction.sources[index] = registers[index];
@@ -168,9 +168,9 @@ impl Op {
     }
 
     /// Adds a destination register.
-    pub(super) const fn writes(mut self, register: Register) -> Self {
+    pub(super) const fn writes(mut self, register: RegisterNumber) -> Self {
         let mut index = 0;
-        while self.instruction.destinations[index].0 != Register::NONE.0 {
+        while self.instruction.destinations[index].0 != RegisterNumber::NONE.0 {
             index += 1;
         }
         self.instruction.destinations[index] = register;
@@ -180,7 +180,7 @@ impl Op {
     /// Selects the record form (`.`) if `record`.
     pub(super) const fn record(mut self, record: bool) -> Self {
         self.variant = record;
-        if record { self.writes(Register(FIELD)) } else { self }
+        if record { self.writes(RegisterNumber(FIELD)) } else { self }
     }
 
     pub(super) const fn illegal(word: u32) -> Self {

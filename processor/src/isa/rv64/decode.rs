@@ -5,16 +5,16 @@ use super::compressed;
 use super::effect::AtomicKind;
 use super::float::FloatOp;
 use super::operation::{Kind, Operation};
-use crate::{BranchKind, InstructionClass, Register};
+use crate::{BranchKind, InstructionClass, RegisterNumber};
 
 /// The dependence-tracking number of a general register, or none for x0.
-const fn general(index: u8) -> Register {
-    if index == 0 { Register::NONE } else { Register(index) }
+const fn general(index: u8) -> RegisterNumber {
+    if index == 0 { RegisterNumber::NONE } else { RegisterNumber(index) }
 }
 
 /// The dependence-tracking number of a floating-point register.
-const fn float(index: u8) -> Register {
-    Register(FLOAT + index)
+const fn float(index: u8) -> RegisterNumber {
+    RegisterNumber(FLOAT + index)
 }
 
 /// Number of the first floating-point register.
@@ -100,7 +100,7 @@ impl Word {
     /// An operation on rs1 and rs2, with a result.
     const fn registers(&self, kind: Kind, class: InstructionClass) -> Operation {
         let mut op = self.to_rd(kind, class);
-        op.instruction.sources = [general(self.rs1()), general(self.rs2()), Register::NONE];
+        op.instruction.sources = [general(self.rs1()), general(self.rs2()), RegisterNumber::NONE];
         op
     }
 }
@@ -172,7 +172,7 @@ fn branch(word: &Word, pc: u64) -> Option<Operation> {
     };
     let mut op = word.op(kind);
     op.instruction.branch = BranchKind::Conditional;
-    op.instruction.sources = [general(word.rs1()), general(word.rs2()), Register::NONE];
+    op.instruction.sources = [general(word.rs1()), general(word.rs2()), RegisterNumber::NONE];
     op.imm = pc.wrapping_add(word.b());
     Some(op)
 }
@@ -205,7 +205,7 @@ fn store(word: &Word) -> Option<Operation> {
     let mut op = word.op(kind);
     op.instruction.class = InstructionClass::Store;
     op.instruction.access = access;
-    op.instruction.sources = [general(word.rs1()), Register::NONE, general(word.rs2())];
+    op.instruction.sources = [general(word.rs1()), RegisterNumber::NONE, general(word.rs2())];
     op.imm = word.s();
     Some(op)
 }
@@ -369,7 +369,7 @@ fn atomic(word: &Word) -> Option<Operation> {
     };
     let class = if kind == AtomicKind::LoadReserved { InstructionClass::Load } else { InstructionClass::Atomic };
     let mut op = word.registers(Kind::Atomic(kind), class);
-    op.instruction.sources = [general(word.rs1()), Register::NONE, general(word.rs2())];
+    op.instruction.sources = [general(word.rs1()), RegisterNumber::NONE, general(word.rs2())];
     op.instruction.access = access;
     // The ordering bits.
     op.imm = word.bits(25, 2).into();
@@ -382,7 +382,7 @@ fn system(word: &Word) -> Option<Operation> {
         let mut op = word.op(Kind::Call);
         op.d = 10;
         op.instruction.class = InstructionClass::System;
-        op.instruction.destinations[0] = Register(10);
+        op.instruction.destinations[0] = RegisterNumber(10);
         return Some(op);
     }
     if matches!(word.0, 0x00d0_0073 | 0x01d0_0073) {
@@ -497,10 +497,10 @@ fn float_operation(word: &Word) -> Option<Operation> {
     }
     let mut op = float_form(word, op, class)?;
     let first = if form & FROM_GENERAL != 0 { general(word.rs1()) } else { float(word.rs1()) };
-    let second = if form & ONE != 0 { Register::NONE } else { float(word.rs2()) };
+    let second = if form & ONE != 0 { RegisterNumber::NONE } else { float(word.rs2()) };
     op.a = if form & FROM_GENERAL != 0 { word.rs1() } else { FLOAT + word.rs1() };
     op.b = FLOAT + word.rs2();
-    op.instruction.sources = [first, second, Register::NONE];
+    op.instruction.sources = [first, second, RegisterNumber::NONE];
     op.set_destination(if form & TO_GENERAL != 0 { general(word.rd()) } else { float(word.rd()) });
     Some(op)
 }

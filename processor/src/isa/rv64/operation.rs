@@ -5,7 +5,7 @@ use super::csr::CsrAccess;
 use super::decode;
 use super::effect::{AtomicKind, Effect, Extension, FenceOrder};
 use super::float::{self, Double, FloatOp, Rounding, Single};
-use crate::{BranchKind, InstructionClass, Register, StaticInstruction};
+use crate::{BranchKind, InstructionClass, RegisterNumber, StaticInstruction};
 
 /// Index of the register that takes results for x0, and that no instruction reads.
 pub(super) const SINK: u8 = 64;
@@ -234,8 +234,8 @@ impl Operation {
     #[must_use]
     pub fn sources(&self) -> [u8; 3] {
         let [first, second, third] = self.instruction.sources;
-        let list = if second == Register::NONE { [first, third, second] } else { [first, second, third] };
-        list.map(|register| if register == Register::NONE { 0 } else { register.0 })
+        let list = if second == RegisterNumber::NONE { [first, third, second] } else { [first, second, third] };
+        list.map(|register| if register == RegisterNumber::NONE { 0 } else { register.0 })
     }
 
     /// The register that the instruction writes, or 0 for none; from 32 on, a floating-point
@@ -244,7 +244,7 @@ impl Operation {
     #[must_use]
     pub fn destination(&self) -> u8 {
         let first = self.instruction.destinations[0];
-        if first == Register::NONE { 0 } else { first.0 }
+        if first == RegisterNumber::NONE { 0 } else { first.0 }
     }
 
     /// The fixed target of a branch or jump; `None` for other instructions and for jumps to an
@@ -454,8 +454,8 @@ impl Operation {
         let instruction = StaticInstruction {
             class: InstructionClass::Integer,
             branch: BranchKind::None,
-            sources: [Register::NONE; 3],
-            destinations: [Register::NONE; 3],
+            sources: [RegisterNumber::NONE; 3],
+            destinations: [RegisterNumber::NONE; 3],
             bytes: 4,
             access: 0,
         };
@@ -463,9 +463,9 @@ impl Operation {
     }
 
     /// Sets the register that takes the result.
-    pub(super) const fn set_destination(&mut self, register: Register) {
+    pub(super) const fn set_destination(&mut self, register: RegisterNumber) {
         self.instruction.destinations[0] = register;
-        self.d = if register.0 == Register::NONE.0 { SINK } else { register.0 };
+        self.d = if register.0 == RegisterNumber::NONE.0 { SINK } else { register.0 };
     }
 }
 

@@ -11,7 +11,7 @@
 //! Source: The RISC-V Instruction Set Manual, Volume II: Privileged Architecture, chapter
 //! "Supervisor-Level ISA"; sections in quotes below are of this chapter.
 
-use super::sv39::Mode;
+use super::sv39::PrivilegeState;
 
 /// Numbers of the registers.
 pub mod number {
@@ -94,7 +94,7 @@ pub enum Interrupt {
 
 /// The cause of a trap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum TrapCause {
     /// An exception, with the value for stval.
     Exception(Exception, u64),
     /// An interrupt.
@@ -157,7 +157,7 @@ pub enum Written {
 
 /// The counters that a hart shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Counters {
+pub struct HartCounters {
     /// cycle.
     pub cycle: u64,
     /// time.
@@ -240,8 +240,8 @@ impl Supervisor {
 
     /// What decides about the rights of accesses.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
-        Mode { privilege: self.privilege, sum: self.status & SUM != 0, mxr: self.status & MXR != 0 }
+    pub const fn mode(&self) -> PrivilegeState {
+        PrivilegeState { privilege: self.privilege, sum: self.status & SUM != 0, mxr: self.status & MXR != 0 }
     }
 
     /// Physical page of the root table, if addresses are translated. Both modes use the same.
@@ -339,7 +339,7 @@ impl Supervisor {
     /// Reads a register for an instruction; `writes` if it also writes the register. `None`: the
     /// instruction is illegal. The floating-point registers are not here.
     #[must_use]
-    pub fn read(&self, register: u16, writes: bool, counters: Counters) -> Option<u64> {
+    pub fn read(&self, register: u16, writes: bool, counters: HartCounters) -> Option<u64> {
         if !self.is_accessible(register, writes) {
             return None;
         }
@@ -404,7 +404,7 @@ impl Supervisor {
     }
 
     /// Takes a trap at the instruction at `pc`; returns the address of the handler.
-    pub const fn trap(&mut self, cause: Cause, pc: u64) -> u64 {
+    pub const fn trap(&mut self, cause: TrapCause, pc: u64) -> u64 {
         let base = self.handler();
         let enable = if self.status & ENABLE != 0 { PREVIOUS_ENABLE } else { 0 };
         let from = if matches!(self.privilege, Privilege::Supervisor) { PREVIOUS_SUPERVISOR } else { 0 };
@@ -412,11 +412,11 @@ impl Supervisor {
         self.privilege = Privilege::Supervisor;
         self.pc = pc;
         match cause {
-            Cause::Exception(exception, value) => {
+            TrapCause::Exception(exception, value) => {
                 (self.cause, self.value) = (exception as u64, value);
                 base
             }
-            Cause::Interrupt(interrupt) => {
+            TrapCause::Interrupt(interrupt) => {
                 (self.cause, self.value) = (1 << 63 | interrupt as u64, 0);
                 if self.handler & 1 != 0 { base + 4 * interrupt as u64 } else { base }
             }

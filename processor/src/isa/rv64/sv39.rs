@@ -51,7 +51,7 @@ impl Access {
 
 /// The state of a hart that decides about rights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mode {
+pub struct PrivilegeState {
     /// Privilege of the access.
     pub privilege: Privilege,
     /// sstatus.SUM: supervisor mode may load from and store to user pages.
@@ -108,7 +108,7 @@ impl Leaf {
 
     /// Whether an access is allowed; if not, it is a page fault.
     #[must_use]
-    pub fn permits(self, access: Access, mode: Mode) -> bool {
+    pub fn permits(self, access: Access, mode: PrivilegeState) -> bool {
         let has = |bits: u64| self.entry & bits == bits;
         let owner = match mode.privilege {
             Privilege::User => has(USER),

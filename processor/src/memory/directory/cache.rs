@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A cache of a node: tags, states and bytes.
 
-use super::config::CacheConfig;
+use super::config::NodeCacheConfig;
 use super::protocol::CacheState;
 use crate::memory::line_port::LineData;
 
@@ -41,7 +41,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(config: &CacheConfig) -> Self {
+    pub(super) fn new(config: &NodeCacheConfig) -> Self {
         let lines = config.bytes / 64;
         let way = |slot| Way { line: NONE, slot, state: CacheState::I };
         Self {

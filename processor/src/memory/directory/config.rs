@@ -3,11 +3,11 @@
 
 use mb_core::ParameterError;
 
-use super::protocol::Design;
+use super::protocol::DeviceTransactions;
 
 /// A cache of a node: lines of 64 bytes, replacement least recently used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CacheConfig {
+pub struct NodeCacheConfig {
     /// Size in bytes.
     pub bytes: u64,
     /// Associativity, 1 to 64.
@@ -46,11 +46,11 @@ pub struct DirectoryConfig {
     /// Contexts of a core, 1 to 64.
     pub contexts: usize,
     /// The instruction cache of a core.
-    pub instruction: CacheConfig,
+    pub instruction: NodeCacheConfig,
     /// The data cache of a core: write-back, write-allocate.
-    pub data: CacheConfig,
+    pub data: NodeCacheConfig,
     /// The private L2 of a core, exclusive of its L1 caches.
-    pub l2: CacheConfig,
+    pub l2: NodeCacheConfig,
     /// Entries of the store buffer of a core, for stores, atomics and device accesses that are not
     /// performed; at least 1.
     pub store_buffer: usize,
@@ -81,7 +81,7 @@ pub struct DirectoryConfig {
     /// reservation is held, so that a store-conditional gets its chance.
     pub reservation_hold: u64,
     /// What the devices can ask for.
-    pub design: Design,
+    pub design: DeviceTransactions,
     /// Whether a read of a locally modified line hands it over exclusively.
     pub migratory: bool,
 }
@@ -103,13 +103,13 @@ impl DirectoryConfig {
     /// for an uncached access, and 32 cycles for a reservation.
     #[must_use]
     pub fn gu2011(nodes: usize, contexts: usize) -> Self {
-        let l1 = CacheConfig { bytes: 32 << 10, ways: 4, hit: 1, ports: 2, mshrs: 8 };
+        let l1 = NodeCacheConfig { bytes: 32 << 10, ways: 4, hit: 1, ports: 2, mshrs: 8 };
         Self {
             nodes,
             contexts,
             instruction: l1,
             data: l1,
-            l2: CacheConfig { bytes: 512 << 10, ways: 8, hit: 10, ports: 1, mshrs: 0 },
+            l2: NodeCacheConfig { bytes: 512 << 10, ways: 8, hit: 10, ports: 1, mshrs: 0 },
             store_buffer: 8,
             write_backs: 8,
             probe: 10,
@@ -123,7 +123,7 @@ impl DirectoryConfig {
             device_operations: 2,
             device_level: 2,
             reservation_hold: 32,
-            design: Design::Base,
+            design: DeviceTransactions::Base,
             migratory: true,
         }
     }

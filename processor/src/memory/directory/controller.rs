@@ -3,14 +3,16 @@
 
 use super::cache::Block;
 use super::node::{Mshr, Place, Waiter};
-use super::protocol::{CacheAction, CacheEvent, CacheState, Impossible, Message, MessageKind, Target, cache_event};
+use super::protocol::{
+    CacheAction, CacheEvent, CacheState, Impossible, MessageKind, MessageTarget, ProtocolMessage, cache_event,
+};
 use super::{CoherentMemory, Event, Flight};
 use crate::memory::line_port::{LineEvent, LineRequestKind};
-use crate::memory::system::{Completion, Device};
+use crate::memory::system::{CompletedRequest, Device};
 
 impl<D: Device> CoherentMemory<D> {
     /// A message arrives in a cache controller.
-    pub(super) fn arrive(&mut self, number: u32, completed: &mut Vec<Completion>) -> Result<(), Impossible> {
+    pub(super) fn arrive(&mut self, number: u32, completed: &mut Vec<CompletedRequest>) -> Result<(), Impossible> {
         let flight = *self.flights.get(number);
         let (node, line) = (usize::from(flight.to), flight.line);
         let kind = flight.message.kind;
@@ -101,9 +103,9 @@ impl<D: Device> CoherentMemory<D> {
 
     /// Sends the answer to the request of another node.
     fn answer(&mut self, node: usize, flight: &Flight, kind: MessageKind, block: Option<&Block>) {
-        let Message { requester, acks, .. } = flight.message;
+        let ProtocolMessage { requester, acks, .. } = flight.message;
         let data = if kind.has_data() { block.map(|block| self.blocks.insert(*block)) } else { None };
-        let message = Message { kind, from: node as u8, requester: node as u8, acks };
+        let message = ProtocolMessage { kind, from: node as u8, requester: node as u8, acks };
         let to = requester;
         let number = self.flights.insert(Flight { message, line: flight.line, to, data, memory: false, deadline: 0 });
         self.calendar.push(self.now + self.config.probe, Event::Send(number));
@@ -128,7 +130,7 @@ impl<D: Device> CoherentMemory<D> {
         mshr: usize,
         event: CacheEvent,
         flight: Option<(&Flight, &Block)>,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let Mshr { line, state, .. } = self.nodes[node].mshrs[mshr];
         let transition = self.protocol.cache(state, event, line)?;
@@ -138,7 +140,7 @@ impl<D: Device> CoherentMemory<D> {
             let action = self.protocol.cache(state, event, line)?.actions[place];
             if let Some((target, kind)) = action.message() {
                 match (&flight, target) {
-                    (Some((flight, _)), Target::Requester) => {
+                    (Some((flight, _)), MessageTarget::Requester) => {
                         let block = self.nodes[node].mshrs[mshr].block;
                         self.answer(node, flight, kind, Some(&block));
                     }
@@ -205,7 +207,7 @@ impl<D: Device> CoherentMemory<D> {
             self.nodes[node].statistics.write_backs += u64::from(kind.has_data());
         }
         let data = kind.has_data().then(|| self.blocks.insert(block));
-        let message = Message { kind, from: node as u8, requester: node as u8, acks: 0 };
+        let message = ProtocolMessage { kind, from: node as u8, requester: node as u8, acks: 0 };
         let to = self.home(line);
         let number = self.flights.insert(Flight { message, line, to, data, memory: false, deadline: 0 });
         self.inject(number);
@@ -217,7 +219,7 @@ impl<D: Device> CoherentMemory<D> {
         &mut self,
         node: usize,
         mshr: usize,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let line = self.nodes[node].mshrs[mshr].line;
         let mut begin = 0;
@@ -312,7 +314,7 @@ impl<D: Device> CoherentMemory<D> {
         state: CacheState,
         block: &Block,
         place: Place,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let caches = &mut self.nodes[node];
         let victim = match place {
@@ -331,7 +333,7 @@ impl<D: Device> CoherentMemory<D> {
         line: u64,
         state: CacheState,
         block: &Block,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let Some((line, state, block)) = self.nodes[node].l2.insert(line, state, block) else { return Ok(()) };
         let mshr = match self.nodes[node].mshr(line) {

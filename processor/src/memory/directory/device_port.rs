@@ -3,10 +3,10 @@
 
 use super::cache::Block;
 use super::node::{LineWork, Place, Waiter};
-use super::protocol::{CacheEvent, CacheState, Design, Impossible};
+use super::protocol::{CacheEvent, CacheState, DeviceTransactions, Impossible};
 use super::{CoherentMemory, DeviceMessage, Event};
 use crate::memory::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
-use crate::memory::system::{Completion, Device};
+use crate::memory::system::{CompletedRequest, Device};
 
 impl<D: Device> LinePort for CoherentMemory<D> {
     /// # Panics
@@ -19,9 +19,9 @@ impl<D: Device> LinePort for CoherentMemory<D> {
         );
         self.now = cycle;
         let event = match (request.kind, self.config.design) {
-            (LineRequestKind::Copy, Design::Base) => CacheEvent::DeviceGetS,
+            (LineRequestKind::Copy, DeviceTransactions::Base) => CacheEvent::DeviceGetS,
             (LineRequestKind::Copy, _) => CacheEvent::DeviceCopy,
-            (LineRequestKind::OwnWithoutData, Design::OptCache) => CacheEvent::DeviceBlank,
+            (LineRequestKind::OwnWithoutData, DeviceTransactions::OptCache) => CacheEvent::DeviceBlank,
             (LineRequestKind::Own | LineRequestKind::OwnWithoutData, _) => CacheEvent::DeviceGetX,
             (LineRequestKind::Write(_), _) => CacheEvent::DeviceWrite,
             (LineRequestKind::Release, _) => CacheEvent::DeviceRelease,
@@ -63,7 +63,7 @@ impl<D: Device> CoherentMemory<D> {
         &mut self,
         node: usize,
         work: u32,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let caches = &mut self.nodes[node];
         let line = caches.works.get(work).request.line / 64;

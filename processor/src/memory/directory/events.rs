@@ -4,14 +4,14 @@
 use super::cache::Block;
 use super::protocol::{CacheState, Impossible};
 use super::{CoherentMemory, Event};
-use crate::memory::system::{Completion, Device};
+use crate::memory::system::{CompletedRequest, Device};
 
 impl<D: Device> CoherentMemory<D> {
     /// Runs the next cycle that has events.
     ///
     /// # Panics
     /// The protocol has no transition for an event.
-    pub(super) fn run(&mut self, completed: &mut Vec<Completion>) {
+    pub(super) fn run(&mut self, completed: &mut Vec<CompletedRequest>) {
         self.now = self.calendar.next;
         self.calendar.proceed(self.now);
         let mut number = 0;
@@ -24,7 +24,7 @@ impl<D: Device> CoherentMemory<D> {
         self.calendar.finish();
     }
 
-    fn happen(&mut self, event: Event, completed: &mut Vec<Completion>) -> Result<(), Impossible> {
+    fn happen(&mut self, event: Event, completed: &mut Vec<CompletedRequest>) -> Result<(), Impossible> {
         match event {
             Event::Send(number) => self.inject(number),
             Event::Arrive(number) => self.arrive(number, completed)?,
@@ -57,7 +57,7 @@ impl<D: Device> CoherentMemory<D> {
         &mut self,
         node: usize,
         line: u64,
-        completed: &mut Vec<Completion>,
+        completed: &mut Vec<CompletedRequest>,
     ) -> Result<(), Impossible> {
         let caches = &mut self.nodes[node];
         let Some(mshr) = caches.mshr(line) else { return Ok(()) };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::cache::Block;
 use super::config::DirectoryConfig;
 use super::protocol::{
-    DirectoryAction, DirectoryEntry, Impossible, Message, Outgoing, directory_event, step_directory,
+    DirectoryAction, DirectoryEntry, Impossible, Outgoing, ProtocolMessage, directory_event, step_directory,
 };
 use super::{CoherentMemory, Event, Flight};
 use crate::memory::Memory;
@@ -154,7 +154,7 @@ impl<D: Device> CoherentMemory<D> {
         Ok(true)
     }
 
-    fn home_action(&mut self, line: u64, message: Message, data: Option<u32>, out: Outgoing) {
+    fn home_action(&mut self, line: u64, message: ProtocolMessage, data: Option<u32>, out: Outgoing) {
         let (to, kind, acks, memory) = match out {
             Outgoing::Stall | Outgoing::Wake => return,
             Outgoing::Write => {
@@ -170,7 +170,7 @@ impl<D: Device> CoherentMemory<D> {
             Outgoing::SendMemory(to, kind, acks) => (to, kind, acks, true),
         };
         let from = self.home(line);
-        let message = Message { kind, from, requester: message.from, acks };
+        let message = ProtocolMessage { kind, from, requester: message.from, acks };
         let data = memory.then(|| self.blocks.insert(self.home.read(line)));
         let number = self.flights.insert(Flight { message, line, to, data, memory, deadline: 0 });
         if memory {

@@ -14,9 +14,12 @@ mod words;
 
 use std::fmt;
 
-pub use step::{DirectoryEntry, Message, Outgoing, Target, cache_event, directory_event, step_directory};
+pub use step::{
+    DirectoryEntry, MessageTarget, Outgoing, ProtocolMessage, cache_event, directory_event, step_directory,
+};
 pub use words::{
-    CacheAction, CacheEvent, CacheState, Design, DirectoryAction, DirectoryEvent, DirectoryState, MessageKind,
+    CacheAction, CacheEvent, CacheState, DeviceTransactions, DirectoryAction, DirectoryEvent, DirectoryState,
+    MessageKind,
 };
 
 /// What happens for a state and an event.
@@ -69,7 +72,7 @@ impl Protocol {
     /// # Panics
     /// Two rows of the table are for the same state and event.
     #[must_use]
-    pub fn new(design: Design, migratory: bool) -> Self {
+    pub fn new(design: DeviceTransactions, migratory: bool) -> Self {
         let mut protocol = Self {
             cache: vec![None; CacheState::ALL.len() * CacheEvent::ALL.len()],
             directory: vec![None; DirectoryState::ALL.len() * DirectoryEvent::ALL.len()],

@@ -6,7 +6,7 @@ use super::node::{Load, Place, Waiter};
 use super::{CoherentMemory, Event};
 use crate::memory::backing::mask;
 use crate::memory::line_port::LineEvent;
-use crate::memory::system::{Answer, Completion, Device, FetchAnswer, Request, Source};
+use crate::memory::system::{Answer, CompletedKind, CompletedRequest, Device, FetchAnswer, MemoryRequest};
 
 /// The bits of the `width` bytes at `address` that are in a line.
 pub(super) fn part(line: u64, address: u64, width: u8) -> u64 {
@@ -41,8 +41,8 @@ fn within_line(block: &Block, offset: usize, width: u8) -> u64 {
 
 impl<D: Device> CoherentMemory<D> {
     #[inline]
-    pub(super) fn load(&mut self, cycle: u64, request: &Request, reserves: bool) -> Answer {
-        let Request { core, context, address, width, .. } = *request;
+    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+        let MemoryRequest { core, context, address, width, .. } = *request;
         let node = &mut self.nodes[core];
         if !node.data.take_port(cycle) {
             node.statistics.ports_full += 1;
@@ -129,8 +129,8 @@ impl<D: Device> CoherentMemory<D> {
 
     /// A load that does not hit a single line of the cache.
     #[inline(never)]
-    fn load_miss(&mut self, cycle: u64, request: &Request, reserves: bool) -> Answer {
-        let Request { core, context, tag, address, width, .. } = *request;
+    fn load_miss(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+        let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let (first, last) = (address / 64, (address + u64::from(width) - 1) / 64);
         let (mut absent, mut needed) = (0, 0);
         for line in first..=last {
@@ -220,7 +220,7 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// A request is served from the line in an MSHR.
-    pub(super) fn hit(&mut self, core: usize, mshr: usize, waiter: Waiter, completed: &mut Vec<Completion>) {
+    pub(super) fn hit(&mut self, core: usize, mshr: usize, waiter: Waiter, completed: &mut Vec<CompletedRequest>) {
         let at = self.now;
         let entry = &mut self.nodes[core].mshrs[mshr];
         let (line, block) = (entry.line, entry.block);
@@ -238,11 +238,18 @@ impl<D: Device> CoherentMemory<D> {
                 if load.reserves {
                     self.reserve(core, context, line);
                 }
-                completed.push(Completion { source: Source::Data, core, context, tag, at, value });
+                completed.push(CompletedRequest { source: CompletedKind::Data, core, context, tag, at, value });
             }
             Waiter::Fetch(context) => {
                 entry.place = Place::Instruction;
-                completed.push(Completion { source: Source::Fetch, core, context, tag: 0, at, value: line * 64 });
+                completed.push(CompletedRequest {
+                    source: CompletedKind::Fetch,
+                    core,
+                    context,
+                    tag: 0,
+                    at,
+                    value: line * 64,
+                });
             }
             Waiter::Store => {
                 entry.place = Place::Data;

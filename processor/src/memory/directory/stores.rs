@@ -8,7 +8,8 @@ use super::requests::{part, read};
 use super::{CoherentMemory, Event};
 use crate::memory::shared_l2::write_buffer::{Entry, EntryKind};
 use crate::memory::system::{
-    Answer, Completion, Device, DeviceAnswer, MemorySystem, Region, Request, RequestKind, Source,
+    AddressKind, Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryRequest, MemorySystem,
+    RequestKind,
 };
 use crate::rv64::extend;
 
@@ -24,8 +25,8 @@ fn write(block: &mut Block, line: u64, address: u64, width: u8, value: u64) {
 impl<D: Device> CoherentMemory<D> {
     /// A store, store-conditional or atomic.
     #[inline]
-    pub(super) fn store(&mut self, cycle: u64, request: &Request) -> Answer {
-        let Request { core, context, tag, address, width, kind } = *request;
+    pub(super) fn store(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+        let MemoryRequest { core, context, tag, address, width, kind } = *request;
         let (kind, value) = match kind {
             RequestKind::StoreConditional { value } => (EntryKind::Conditional, value),
             RequestKind::Atomic { kind, operand } => (EntryKind::Atomic(kind), operand),
@@ -160,7 +161,7 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// Performs the front of the store buffer, or requests its line.
-    pub(super) fn drain(&mut self, core: usize, completed: &mut Vec<Completion>) -> Result<(), Impossible> {
+    pub(super) fn drain(&mut self, core: usize, completed: &mut Vec<CompletedRequest>) -> Result<(), Impossible> {
         let node = &mut self.nodes[core];
         let Some(&front) = node.stores.entries.front() else { return Ok(()) };
         let line = (front.address + u64::from(node.stores.done)) / 64;
@@ -201,7 +202,7 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// The front of the store buffer is performed in a line that the node has exclusively.
-    pub(super) fn perform(&mut self, core: usize, line: u64, block: &mut Block, completed: &mut Vec<Completion>) {
+    pub(super) fn perform(&mut self, core: usize, line: u64, block: &mut Block, completed: &mut Vec<CompletedRequest>) {
         let front = *self.nodes[core].stores.entries.front().expect("a store that waits for the line");
         let Entry { address, width, context, kind, .. } = front;
         let hart = self.hart(core, context);
@@ -223,14 +224,14 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// The front of the store buffer is done.
-    fn finish_front(&mut self, core: usize, front: &Entry, value: u64, completed: &mut Vec<Completion>) {
+    fn finish_front(&mut self, core: usize, front: &Entry, value: u64, completed: &mut Vec<CompletedRequest>) {
         let Entry { context, tag, .. } = *front;
         if !front.is_store() {
             if front.kind == EntryKind::Conditional {
                 let hart = self.hart(core, context);
                 self.reservations.release(hart);
             }
-            completed.push(Completion { source: Source::Data, core, context, tag, at: self.now, value });
+            completed.push(CompletedRequest { source: CompletedKind::Data, core, context, tag, at: self.now, value });
         }
         let hart = self.hart(core, context);
         self.undrained[hart] -= 1;
@@ -241,7 +242,7 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// The front of the store buffer accesses a device.
-    pub(super) fn access_device(&mut self, core: usize, completed: &mut Vec<Completion>) {
+    pub(super) fn access_device(&mut self, core: usize, completed: &mut Vec<CompletedRequest>) {
         let front = *self.nodes[core].stores.entries.front().expect("a device access");
         let Entry { address, value, context, width, kind, .. } = front;
         let answer = if kind == EntryKind::DeviceWrite {
@@ -260,9 +261,9 @@ impl<D: Device> CoherentMemory<D> {
 
     /// A request that is not to memory.
     #[cold]
-    pub(super) fn outside(&mut self, cycle: u64, request: &Request) -> Answer {
-        let Request { core, context, tag, address, width, kind } = *request;
-        if self.region(address, width) != Region::Device {
+    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+        let MemoryRequest { core, context, tag, address, width, kind } = *request;
+        if self.region(address, width) != AddressKind::Device {
             return Answer::Fault;
         }
         let (kind, value) = match kind {

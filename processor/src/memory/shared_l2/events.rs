@@ -7,13 +7,13 @@ use super::l2::{Access, Response, Which, Work};
 use super::memory_bus::Job;
 use super::write_buffer::{Entry, EntryKind};
 use super::{Core, SharedL2};
-use crate::memory::system::{Completion, Device, DeviceAnswer, Source};
+use crate::memory::system::{CompletedKind, CompletedRequest, Device, DeviceAnswer};
 use crate::rv64::extend;
 
 impl<D: Device> SharedL2<D> {
     /// Runs one cycle. Its steps have a fixed order: what ends comes before what begins, and the
     /// memory side before the core side.
-    pub(super) fn run(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    pub(super) fn run(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         if let Some((_, job)) = self.memory.current.take_if(|current| current.0 == cycle) {
             self.end_job(cycle, job, completed);
         }
@@ -34,7 +34,14 @@ impl<D: Device> SharedL2<D> {
                     self.code_arrives(cycle, core, line, completed);
                 }
                 Message::ToCore(Response::Value { core, context, tag, value, .. }) => {
-                    completed.push(Completion { source: Source::Data, core, context, tag, at: cycle, value });
+                    completed.push(CompletedRequest {
+                        source: CompletedKind::Data,
+                        core,
+                        context,
+                        tag,
+                        at: cycle,
+                        value,
+                    });
                 }
             }
             // A device without latency.
@@ -166,7 +173,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// A line arrives in a data cache: the loads that need no other line are performed.
-    fn data_arrives(&mut self, cycle: u64, core: usize, line: u64, completed: &mut Vec<Completion>) {
+    fn data_arrives(&mut self, cycle: u64, core: usize, line: u64, completed: &mut Vec<CompletedRequest>) {
         let mut arrived = std::mem::take(&mut self.arrived);
         let cache = &mut self.cores[core].data;
         cache.release(line, &mut arrived);
@@ -188,13 +195,13 @@ impl<D: Device> SharedL2<D> {
             }
             let value = self.value(core, load.context, load.address, load.width, load.end);
             let (context, tag) = (load.context, load.tag);
-            completed.push(Completion { source: Source::Data, core, context, tag, at: cycle, value });
+            completed.push(CompletedRequest { source: CompletedKind::Data, core, context, tag, at: cycle, value });
         }
         self.arrived = arrived;
     }
 
     /// A line arrives in an instruction cache, with the bytes of this cycle.
-    fn code_arrives(&mut self, cycle: u64, core: usize, line: u64, completed: &mut Vec<Completion>) {
+    fn code_arrives(&mut self, cycle: u64, core: usize, line: u64, completed: &mut Vec<CompletedRequest>) {
         let info = self.line(line);
         info.version = info.version.max(1);
         let version = info.version;
@@ -210,8 +217,8 @@ impl<D: Device> SharedL2<D> {
         copy.fill(0);
         let bytes = self.backing.get(start, (end - start) as usize).expect("bytes of memory");
         copy[(start - address) as usize..(end - address) as usize].copy_from_slice(bytes);
-        completed.extend(self.arrived.iter().map(|&context| Completion {
-            source: Source::Fetch,
+        completed.extend(self.arrived.iter().map(|&context| CompletedRequest {
+            source: CompletedKind::Fetch,
             core,
             context: context as u8,
             tag: 0,
@@ -221,7 +228,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Performs the device accesses whose time has come, in the order of their arrival.
-    fn access_devices(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn access_devices(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.retain_mut(|(due, core)| {
             let core = *core;
@@ -240,7 +247,14 @@ impl<D: Device> SharedL2<D> {
                 return true;
             };
             if writes {
-                completed.push(Completion { source: Source::Data, core, context, tag, at: cycle, value: 0 });
+                completed.push(CompletedRequest {
+                    source: CompletedKind::Data,
+                    core,
+                    context,
+                    tag,
+                    at: cycle,
+                    value: 0,
+                });
             } else {
                 let response = Response::Value { core, context, tag, value, device: true };
                 self.bus.early.push_back((cycle, response));
@@ -252,7 +266,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Something has crossed the memory bus.
-    fn end_job(&mut self, cycle: u64, job: Job, completed: &mut Vec<Completion>) {
+    fn end_job(&mut self, cycle: u64, job: Job, completed: &mut Vec<CompletedRequest>) {
         match job {
             Job::Fill(mshr) => self.l2.arrive(mshr, cycle, &mut self.bus.early),
             Job::WriteBack => self.l2.free_write_backs += 1,
@@ -261,7 +275,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// The next part of the oldest DMA transfer has crossed the memory bus.
-    fn end_part(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    fn end_part(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         let Some(mut transfer) = self.memory.transfers.pop_front() else { return };
         let (address, length) = transfer.part(self.config.line);
         let line = address >> self.shift;
@@ -281,7 +295,7 @@ impl<D: Device> SharedL2<D> {
             return;
         }
         let (tag, at) = (transfer.tag, cycle);
-        completed.push(Completion { source: Source::Dma, core: 0, context: 0, tag, at, value: 0 });
+        completed.push(CompletedRequest { source: CompletedKind::Dma, core: 0, context: 0, tag, at, value: 0 });
         if !transfer.writes {
             self.read.push((tag, transfer.bytes));
         }

@@ -5,7 +5,7 @@ use super::l2::Which;
 use super::write_buffer::{Entry, EntryKind};
 use super::{Load, SharedL2};
 use crate::memory::backing::mask;
-use crate::memory::system::{Answer, Device, MemorySystem, Region, Request, RequestKind};
+use crate::memory::system::{AddressKind, Answer, Device, MemoryRequest, MemorySystem, RequestKind};
 
 impl<D: Device> SharedL2<D> {
     /// A core has a new request for a line or a write, which can take the bus from this cycle on.
@@ -19,8 +19,8 @@ impl<D: Device> SharedL2<D> {
     }
 
     #[inline]
-    pub(super) fn load(&mut self, cycle: u64, request: &Request, reserves: bool) -> Answer {
-        let Request { core, context, address, width, .. } = *request;
+    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+        let MemoryRequest { core, context, address, width, .. } = *request;
         let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
         let caches = &mut self.cores[core];
         let writes = &self.requests[core].writes;
@@ -51,8 +51,8 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// A load that does not hit a single line. `None` if it hits two lines.
-    fn miss(&mut self, cycle: u64, request: &Request, reserves: bool, first: u64, last: u64) -> Option<Answer> {
-        let Request { core, context, tag, address, width, .. } = *request;
+    fn miss(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool, first: u64, last: u64) -> Option<Answer> {
+        let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let caches = &mut self.cores[core];
         let (mut absent, mut needed) = (0, 0);
         for line in first..=last {
@@ -102,8 +102,8 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Puts an access into the write buffer of its core.
-    pub(super) fn write(&mut self, cycle: u64, request: &Request, kind: EntryKind, value: u64) -> Answer {
-        let Request { core, context, tag, address, width, .. } = *request;
+    pub(super) fn write(&mut self, cycle: u64, request: &MemoryRequest, kind: EntryKind, value: u64) -> Answer {
+        let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let caches = &mut self.cores[core];
         let stores = kind == EntryKind::Store;
         if self.requests[core].writes.is_full() {
@@ -133,8 +133,8 @@ impl<D: Device> SharedL2<D> {
 
     /// A request that is not to memory.
     #[cold]
-    pub(super) fn outside(&mut self, cycle: u64, request: &Request) -> Answer {
-        if self.region(request.address, request.width) != Region::Device {
+    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+        if self.region(request.address, request.width) != AddressKind::Device {
             return Answer::Fault;
         }
         match request.kind {

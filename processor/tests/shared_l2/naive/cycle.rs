@@ -2,20 +2,20 @@
 //! What happens in a cycle of the naive machine.
 
 use mb_processor::rv64::AtomicKind;
-use mb_processor::system::{Completion, Request, RequestKind, Source};
+use mb_processor::system::{CompletedKind, CompletedRequest, MemoryRequest, RequestKind};
 
 use super::{Copy, Defect, Job, Message, Naive, Pending, Set};
 
 impl Naive {
     /// Simulates the cycles up to and including `cycle`.
-    pub(crate) fn advance(&mut self, cycle: u64, completed: &mut Vec<Completion>) {
+    pub(crate) fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
         while self.now < cycle {
             self.now += 1;
             self.cycle(completed);
         }
     }
 
-    fn cycle(&mut self, completed: &mut Vec<Completion>) {
+    fn cycle(&mut self, completed: &mut Vec<CompletedRequest>) {
         let now = self.now;
         if self.memory_bus.as_ref().is_some_and(|bus| bus.0 == now) {
             match self.memory_bus.take().expect("a job").1 {
@@ -41,7 +41,14 @@ impl Naive {
                 Message::Device(core) => self.accesses.push((now + self.config.device, core)),
                 Message::Line(core, code, line) => self.arrive(core, code, line, completed),
                 Message::Value(core, context, tag, value) => {
-                    completed.push(Completion { source: Source::Data, core, context, tag, at: now, value });
+                    completed.push(CompletedRequest {
+                        source: CompletedKind::Data,
+                        core,
+                        context,
+                        tag,
+                        at: now,
+                        value,
+                    });
                 }
             }
             self.devices(completed);
@@ -96,7 +103,7 @@ impl Naive {
         start..end.min((self.line(start) + 1) * self.config.line)
     }
 
-    fn end_part(&mut self, completed: &mut Vec<Completion>) {
+    fn end_part(&mut self, completed: &mut Vec<CompletedRequest>) {
         let part = self.part();
         let line = self.line(part.start);
         let transfer = &mut self.transfers[0];
@@ -120,14 +127,14 @@ impl Naive {
         if done {
             let transfer = self.transfers.remove(0);
             let (tag, at) = (transfer.tag, self.now);
-            completed.push(Completion { source: Source::Dma, core: 0, context: 0, tag, at, value: 0 });
+            completed.push(CompletedRequest { source: CompletedKind::Dma, core: 0, context: 0, tag, at, value: 0 });
             if !write {
                 self.read.push((tag, transfer.bytes));
             }
         }
     }
 
-    fn devices(&mut self, completed: &mut Vec<Completion>) {
+    fn devices(&mut self, completed: &mut Vec<CompletedRequest>) {
         let now = self.now;
         for (due, core) in std::mem::take(&mut self.accesses) {
             if due > now {
@@ -138,10 +145,10 @@ impl Naive {
                 self.accesses.push((now + 1, core));
                 continue;
             }
-            let Request { context, tag, kind, .. } = self.cores[core].writes.remove(0).request;
+            let MemoryRequest { context, tag, kind, .. } = self.cores[core].writes.remove(0).request;
             if let RequestKind::Store { value } = kind {
                 self.device.value += value;
-                completed.push(Completion { source: Source::Data, core, context, tag, at: now, value: 0 });
+                completed.push(CompletedRequest { source: CompletedKind::Data, core, context, tag, at: now, value: 0 });
             } else {
                 self.responses.push((now, true, Message::Value(core, context, tag, self.device.value)));
                 self.device.value += 1;
@@ -149,7 +156,7 @@ impl Naive {
         }
     }
 
-    fn arrive(&mut self, core: usize, code: bool, line: u64, completed: &mut Vec<Completion>) {
+    fn arrive(&mut self, core: usize, code: bool, line: u64, completed: &mut Vec<CompletedRequest>) {
         let now = self.now;
         let config = if code { self.config.instruction } else { self.config.data };
         let sets = config.bytes / config.ways / self.config.line;
@@ -164,12 +171,12 @@ impl Naive {
         let bytes = self.bytes(line * self.config.line, self.config.line as usize);
         self.cores[core].copies[usize::from(code)].push(Copy { line, used: self.number, version, bytes });
         let mut complete = |context, tag, source, value| {
-            completed.push(Completion { source, core, context, tag, at: now, value });
+            completed.push(CompletedRequest { source, core, context, tag, at: now, value });
         };
         if code {
             let place = self.cores[core].fetches.iter().position(|fetch| fetch.0 == line).expect("a fetch");
             for context in self.cores[core].fetches.remove(place).1 {
-                complete(context, 0, Source::Fetch, line * self.config.line);
+                complete(context, 0, CompletedKind::Fetch, line * self.config.line);
             }
             return;
         }
@@ -180,12 +187,17 @@ impl Naive {
                 self.cores[core].loads.push(load);
                 continue;
             }
-            let Request { context, tag, address, kind, .. } = load.request;
+            let MemoryRequest { context, tag, address, kind, .. } = load.request;
             if kind == RequestKind::LoadReserved {
                 self.reserved.insert((core, context), self.line(address));
             }
             let value = self.value(&load.request, load.number).0;
-            complete(context, tag, Source::Data, if self.defect == Defect::EarlyValue { load.early } else { value });
+            complete(
+                context,
+                tag,
+                CompletedKind::Data,
+                if self.defect == Defect::EarlyValue { load.early } else { value },
+            );
         }
     }
 
@@ -201,7 +213,7 @@ impl Naive {
             Message::WantLine(core, code, line) => (vec![line], false, Some(Message::Line(core, code, line))),
             Message::Write(core) => {
                 let write = self.cores[core].writes[0].request;
-                let Request { context, tag, kind, .. } = write;
+                let MemoryRequest { context, tag, kind, .. } = write;
                 let old = self.memory_value(&write);
                 let hart = (core, context);
                 let response = match kind {
@@ -259,7 +271,7 @@ impl Naive {
         true
     }
 
-    fn memory_value(&self, request: &Request) -> u64 {
+    fn memory_value(&self, request: &MemoryRequest) -> u64 {
         let mut bytes = self.bytes(request.address, request.width.into());
         bytes.resize(8, 0);
         u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
@@ -331,7 +343,7 @@ impl Naive {
             let inside = self.range.clone();
             let write = self.cores[core].writes.iter_mut().find(|write| !write.sent).expect("a write");
             write.sent = true;
-            let Request { address, width: bytes, .. } = write.request;
+            let MemoryRequest { address, width: bytes, .. } = write.request;
             self.bus = Some(if inside.contains(&address) {
                 let beats = (address + u64::from(bytes) - 1) / width - address / width + 1;
                 (now + beats, Message::Write(core))

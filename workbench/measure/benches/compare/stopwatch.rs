@@ -2,7 +2,7 @@
 //! Times of repeated sequences, and the unit of a dependent load.
 
 use fastrand::Rng;
-use mb_measure::{Clock, HostClock};
+use mb_measure::{HostClock, TimestampSource};
 
 /// Times batches of sequences.
 pub(crate) struct Stopwatch {

@@ -6,7 +6,7 @@ use crate::headers::tcp;
 
 /// States of a connection, in the order of their numbers in results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub enum State {
+pub enum ConnectionState {
     /// No packet was seen.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub enum State {
 
 /// A TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment<'a> {
+pub struct TcpSegment<'a> {
     /// Which of the two ends sent it; the numbers only distinguish them.
     pub side: usize,
     /// Source and destination port.
@@ -43,7 +43,7 @@ pub struct Segment<'a> {
 
 /// What a request line says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Request {
+pub struct HttpRequest {
     /// 1 GET, 2 HEAD, 3 POST, 4 PUT, 5 DELETE, 6 CONNECT, 7 OPTIONS, 8 TRACE; 0: no request.
     pub method: u8,
     /// 0 none, 1 good, 2 incomplete, 3 bad.
@@ -61,7 +61,7 @@ pub struct Request {
 pub struct Connection {
     packets: u32,
     requests: u32,
-    state: State,
+    state: ConnectionState,
     client: usize,
     /// Sequence number after the FIN of each side.
     ends: [Option<u32>; 2],
@@ -75,13 +75,13 @@ impl Connection {
     pub const RESULT: usize = 20;
 
     /// Follows a segment; returns `struct httpmon_result`.
-    pub fn follow(&mut self, segment: &Segment<'_>) -> [u8; Self::RESULT] {
+    pub fn follow(&mut self, segment: &TcpSegment<'_>) -> [u8; Self::RESULT] {
         let before = self.state;
         self.packets += 1;
         self.advance(segment);
         let from_client = segment.side == self.client;
-        let mut request = Request::default();
-        if from_client && !segment.payload.is_empty() && self.state >= State::Established {
+        let mut request = HttpRequest::default();
+        if from_client && !segment.payload.is_empty() && self.state >= ConnectionState::Established {
             let is_new = self.read_to.is_none_or(|read_to| segment.sequence.wrapping_sub(read_to) < 1 << 31);
             if is_new {
                 self.read_to = Some(segment.sequence.wrapping_add(segment.payload.len() as u32));
@@ -106,40 +106,44 @@ impl Connection {
     }
 
     /// A first packet: everything but the counts begins again.
-    fn open(&mut self, state: State, client: usize) {
+    fn open(&mut self, state: ConnectionState, client: usize) {
         *self = Self { packets: self.packets, requests: self.requests, state, client, ..Self::default() };
     }
 
-    fn advance(&mut self, segment: &Segment<'_>) {
+    fn advance(&mut self, segment: &TcpSegment<'_>) {
         let has = |flag| segment.flags & flag != 0;
         let (side, other) = (segment.side, 1 - segment.side);
         if has(tcp::RST) {
-            self.state = State::Closed;
+            self.state = ConnectionState::Closed;
             return;
         }
         match (has(tcp::SYN), has(tcp::ACK), self.state) {
-            (true, false, State::None | State::Closed) => return self.open(State::SynSent, side),
-            (true, true, State::None) => return self.open(State::SynReceived, other),
-            (true, true, State::SynSent) if side != self.client => {
-                self.state = State::SynReceived;
+            (true, false, ConnectionState::None | ConnectionState::Closed) => {
+                return self.open(ConnectionState::SynSent, side);
+            }
+            (true, true, ConnectionState::None) => return self.open(ConnectionState::SynReceived, other),
+            (true, true, ConnectionState::SynSent) if side != self.client => {
+                self.state = ConnectionState::SynReceived;
                 return;
             }
             (true, ..) => return,
-            (false, _, State::None) => {
+            (false, _, ConnectionState::None) => {
                 // The start was not seen: the server has the smaller port.
                 let to_server = segment.ports.1 <= segment.ports.0;
-                self.open(State::Established, if to_server { side } else { other });
+                self.open(ConnectionState::Established, if to_server { side } else { other });
             }
-            (false, true, State::SynReceived) if side == self.client => self.state = State::Established,
+            (false, true, ConnectionState::SynReceived) if side == self.client => {
+                self.state = ConnectionState::Established;
+            }
             _ => {}
         }
-        if self.state < State::Established || self.state == State::Closed {
+        if self.state < ConnectionState::Established || self.state == ConnectionState::Closed {
             return;
         }
         if has(tcp::FIN) && self.ends[side].is_none() {
             self.ends[side] = Some(segment.sequence.wrapping_add(segment.payload.len() as u32).wrapping_add(1));
             let both = self.ends.iter().all(Option::is_some);
-            self.state = if both { State::BothEnded } else { State::OneEnded };
+            self.state = if both { ConnectionState::BothEnded } else { ConnectionState::OneEnded };
         }
         if let Some(end) = self.ends[other]
             && has(tcp::ACK)
@@ -148,34 +152,38 @@ impl Connection {
             self.acknowledged[other] = true;
         }
         if self.acknowledged == [true, true] {
-            self.state = State::Closed;
+            self.state = ConnectionState::Closed;
         }
     }
 }
 
 /// Reads the request line at the start of a payload.
 #[must_use]
-pub fn read_request(payload: &[u8]) -> Request {
+pub fn read_request(payload: &[u8]) -> HttpRequest {
     const METHODS: [&[u8]; 8] = [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"CONNECT ", b"OPTIONS ", b"TRACE "];
     let Some(place) = METHODS.iter().position(|method| payload.starts_with(method)) else {
-        return Request::default();
+        return HttpRequest::default();
     };
     let rest = &payload[METHODS[place].len()..];
     let length = rest.iter().position(|byte| !(0x21..0x7f).contains(byte)).unwrap_or(rest.len());
     let (target, line) = rest.split_at(length);
     let hash = target.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    let request =
-        Request { method: place as u8 + 1, target_length: length as u16, target_hash: hash, ..Request::default() };
+    let request = HttpRequest {
+        method: place as u8 + 1,
+        target_length: length as u16,
+        target_hash: hash,
+        ..HttpRequest::default()
+    };
     // A zero stands for a digit.
     let pattern = b" HTTP/0.0\r\n";
     let fits =
         |(expected, found): (&u8, &u8)| if *expected == b'0' { found.is_ascii_digit() } else { expected == found };
     let is_empty = target.is_empty() && !line.is_empty();
     if is_empty || !pattern.iter().zip(line).all(fits) {
-        return Request { line: 3, ..request };
+        return HttpRequest { line: 3, ..request };
     }
     if line.len() < pattern.len() {
-        return Request { line: 2, ..request };
+        return HttpRequest { line: 2, ..request };
     }
-    Request { line: 1, version: (line[6] - b'0') << 4 | (line[8] - b'0'), ..request }
+    HttpRequest { line: 1, version: (line[6] - b'0') << 4 | (line[8] - b'0'), ..request }
 }

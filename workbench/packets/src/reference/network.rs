@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use mb_netproc::contract::Verdict;
+use mb_netproc::contract::PacketDecision;
 
 use crate::routes::Lookup;
 
@@ -17,7 +17,7 @@ const NO_ROUTE: u8 = 9;
 
 /// The network header of a frame that SPINE gives to a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Network {
+pub struct NetworkHeader {
     /// Its first byte in the frame.
     pub offset: usize,
     /// Whether it is that of IPv4.
@@ -28,7 +28,7 @@ pub struct Network {
 ///
 /// # Errors
 /// The reason of the drop.
-pub fn admit(frame: &[u8]) -> Result<Network, u8> {
+pub fn admit(frame: &[u8]) -> Result<NetworkHeader, u8> {
     let half = |at: usize| frame.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]])).ok_or(TRUNCATED);
     let mut at = 14;
     let mut ether_type = half(at - 2)?;
@@ -70,18 +70,18 @@ pub fn admit(frame: &[u8]) -> Result<Network, u8> {
     if total > network.len() {
         return Err(TRUNCATED);
     }
-    Ok(Network { offset: at, is_v4 })
+    Ok(NetworkHeader { offset: at, is_v4 })
 }
 
 /// What IP-FORWARD must decide, and the frame that it must leave in the buffer.
 #[must_use]
-pub fn forward(frame: &[u8], network: Network, routes: &Lookup) -> (Verdict, Vec<u8>) {
+pub fn forward(frame: &[u8], network: NetworkHeader, routes: &Lookup) -> (PacketDecision, Vec<u8>) {
     let mut after = frame.to_vec();
     let header = &mut after[network.offset..];
     let next_hop = if network.is_v4 {
         let length = usize::from(header[0] & 15) * 4;
         if checksum(&header[..length]) != 0 {
-            return (Verdict::Drop(CHECKSUM), after);
+            return (PacketDecision::Drop(CHECKSUM), after);
         }
         routes.next_hop(Ipv4Addr::from([header[16], header[17], header[18], header[19]]))
     } else {
@@ -90,9 +90,9 @@ pub fn forward(frame: &[u8], network: Network, routes: &Lookup) -> (Verdict, Vec
     };
     let hops = if network.is_v4 { 8 } else { 7 };
     if header[hops] <= 1 {
-        return (Verdict::Drop(TIME_TO_LIVE), after);
+        return (PacketDecision::Drop(TIME_TO_LIVE), after);
     }
-    let Some(next_hop) = next_hop else { return (Verdict::Drop(NO_ROUTE), after) };
+    let Some(next_hop) = next_hop else { return (PacketDecision::Drop(NO_ROUTE), after) };
     header[hops] -= 1;
     if network.is_v4 {
         let length = usize::from(header[0] & 15) * 4;
@@ -100,7 +100,7 @@ pub fn forward(frame: &[u8], network: Network, routes: &Lookup) -> (Verdict, Vec
         let sum = checksum(&header[..length]);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
     }
-    (Verdict::Forward(next_hop), after)
+    (PacketDecision::Forward(next_hop), after)
 }
 
 /// The Internet checksum (RFC 1071); 0 over a header that contains the right one.

@@ -8,7 +8,7 @@ use mb_core::random::Random;
 
 use super::TrafficParameters;
 use crate::capture::ETHERNET_HEADER;
-use crate::filters::{Service, TCP};
+use crate::filters::{FilteredService, TCP};
 use crate::headers::tcp;
 use crate::routes::{RouteTable, embed};
 
@@ -40,7 +40,7 @@ impl Endpoints {
     /// A flow to the `service` at an address that `routes` know.
     pub(super) fn random(
         parameters: &TrafficParameters,
-        service: Service,
+        service: FilteredService,
         routes: &RouteTable,
         random: &mut Random,
     ) -> Self {

@@ -9,7 +9,7 @@ use mb_netproc::contract::Application;
 
 use super::build::{self, Endpoints, Segment};
 use super::{Sizes, TrafficParameters};
-use crate::filters::Service;
+use crate::filters::FilteredService;
 use crate::headers::tcp;
 use crate::routes::RouteTable;
 
@@ -32,7 +32,7 @@ impl<'a> Connections<'a> {
     }
 
     /// The next frame of a random connection; a connection that has ended makes room for another.
-    pub(super) fn next(&mut self, services: &[Service], random: &mut Random) -> Vec<u8> {
+    pub(super) fn next(&mut self, services: &[FilteredService], random: &mut Random) -> Vec<u8> {
         while self.open.len() < self.parameters.connections {
             let ends = Endpoints::random(self.parameters, random.pick(services), self.routes, random);
             self.open.push(Conversation::new(ends, random).frames(self.parameters, random));

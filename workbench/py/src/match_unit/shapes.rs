@@ -4,7 +4,7 @@
 use mb_session::debugger::StopReason;
 use mb_session::session::CompletedSearch;
 use mb_session::trace::TraceRow;
-use mb_unit::layout::{Header, Item, MAX_ITEM_WORDS, Words};
+use mb_unit::layout::{Item, MAX_ITEM_WORDS, MessageHeader, Words};
 use mb_unit::list_manager::{List, ProtocolError, StallCause};
 use mb_unit::match_processor::{IssueEvent, StallCycles};
 use mb_unit::unit::FifoTag;
@@ -93,7 +93,7 @@ impl From<HeaderInput> for Words {
     fn from(input: HeaderInput) -> Self {
         match input {
             HeaderInput::Words(words) => words,
-            HeaderInput::Fields(fields) => Header {
+            HeaderInput::Fields(fields) => MessageHeader {
                 op: fields.op,
                 flags: fields.flags,
                 pid: fields.pid,

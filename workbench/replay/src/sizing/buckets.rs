@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Counts;
+use super::WeightedCounts;
 
 /// What is counted of a queue divided into buckets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct BucketCurves {
     /// Entries of the longest list of receives from any source.
     pub longest_any: usize,
     /// Searches by the entries compared, the match included.
-    pub searches: Counts,
+    pub searches: WeightedCounts,
 }
 
 impl BucketCurves {

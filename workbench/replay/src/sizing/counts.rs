@@ -7,11 +7,11 @@ use mb_core::Picos;
 ///
 /// Memory: 8 bytes for each number up to the largest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct WeightedCounts {
     weights: Vec<u64>,
 }
 
-impl Counts {
+impl WeightedCounts {
     /// Adds `weight` at `number`.
     #[inline]
     pub fn add(&mut self, number: usize, weight: u64) {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_number_covers_a_share_exactly_and_not_one_less() {
-        let mut counts = Counts::default();
+        let mut counts = WeightedCounts::default();
         counts.add(0, 500);
         counts.add(3, 499);
         counts.add(70, 1);
@@ -94,6 +94,6 @@ mod tests {
         );
         assert_eq!((counts.from(0), counts.from(3), counts.from(4), counts.from(71)), (1000, 500, 1, 0));
         assert_eq!(counts.largest(), Some(70));
-        assert_eq!(Counts::default().covers((1, 1)), 0);
+        assert_eq!(WeightedCounts::default().covers((1, 1)), 0);
     }
 }

@@ -23,18 +23,18 @@ mod sizer;
 use std::collections::BTreeMap;
 
 pub use self::buckets::BucketCurves;
-pub use self::counts::Counts;
+pub use self::counts::WeightedCounts;
 pub use self::sizer::Sizer;
 
 /// What is counted of one queue.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueCurves {
     /// Insertions by the length of the queue before them.
-    pub insertions: Counts,
+    pub insertions: WeightedCounts,
     /// Searches by their depth.
-    pub searches: Counts,
+    pub searches: WeightedCounts,
     /// Picoseconds by the length of the queue.
-    pub time: Counts,
+    pub time: WeightedCounts,
 }
 
 impl QueueCurves {
@@ -66,7 +66,7 @@ pub struct Sizing {
     /// The queues.
     pub queues: Queues<QueueCurves>,
     /// Insertions into either queue by the place that they get in one structure for both.
-    pub places: Queues<Counts>,
+    pub places: Queues<WeightedCounts>,
     /// The entries of each communicator, as if it had queues of its own.
     pub communicators: BTreeMap<u32, Queues<QueueCurves>>,
     /// The queues divided by the source, for each number of buckets that was asked for.

@@ -37,7 +37,7 @@ pub struct Claim {
     /// What is measured.
     pub quantity: String,
     /// What the paper says that it is.
-    pub value: Value,
+    pub value: ClaimedValue,
     /// Unit of the value.
     pub unit: String,
     /// Under which circumstances.
@@ -62,7 +62,7 @@ pub struct Claim {
 
 /// What a paper says that a quantity is.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub enum ClaimedValue {
     /// A number, and the digits printed after its point.
     Number(f64, usize),
     /// Several numbers, which must all be met.
@@ -251,7 +251,7 @@ impl Method {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ClaimedValue {
     /// As the paper prints it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -274,7 +274,7 @@ impl Claim {
     /// Its value, if that is one number, and by how much the paper's precision leaves it open.
     #[must_use]
     pub fn number(&self) -> Option<(f64, f64)> {
-        let Value::Number(value, digits) = self.value else { return None };
+        let ClaimedValue::Number(value, digits) = self.value else { return None };
         let error = match self.precision {
             Precision::Exact => 0.0,
             Precision::Approx => value * APPROX,

@@ -8,7 +8,7 @@ use toml::{Spanned, Value as Toml};
 
 use crate::error::LedgerError;
 
-use super::{Claim, Evidence, EvidenceKind, Kind, Method, Origin, Precision, Value};
+use super::{Claim, ClaimedValue, Evidence, EvidenceKind, Kind, Method, Origin, Precision};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +88,7 @@ impl Claim {
         }
         let precision = Precision::from_word("precision", &raw.precision)?;
         let claim = Self {
-            value: Value::from_toml(precision, raw.value)?,
+            value: ClaimedValue::from_toml(precision, raw.value)?,
             id,
             paper: raw.paper,
             place: raw.place,
@@ -152,7 +152,7 @@ fn is_id(id: &str, paper: &str) -> bool {
     id.split_once('.').is_some_and(|(key, words)| key == paper && words.split('.').all(word))
 }
 
-impl Value {
+impl ClaimedValue {
     fn from_toml(precision: Precision, value: Toml) -> Result<Self, String> {
         let found = value.to_string();
         let wants = |what: &str| format!("`value` is {found}; precision {} calls for {what}", precision.as_str());
@@ -189,22 +189,22 @@ fn number(value: &Toml) -> Option<f64> {
 }
 
 /// A number with its printed digits, which are those of its shortest form.
-fn exactly(value: &Toml) -> Option<Value> {
+fn exactly(value: &Toml) -> Option<ClaimedValue> {
     let number = number(value)?;
     let digits = match value {
         Toml::Float(number) => format!("{number:?}").split_once('.').map_or(0, |(_, digits)| digits.len()),
         _ => 0,
     };
-    Some(Value::Number(number, digits))
+    Some(ClaimedValue::Number(number, digits))
 }
 
 /// A bare number, which is allowed itself, or one behind a sign.
-fn limit(value: &Toml, lowest: bool) -> Option<Value> {
+fn limit(value: &Toml, lowest: bool) -> Option<ClaimedValue> {
     if let Some(limit) = number(value) {
-        return Some(Value::Limit { limit, inclusive: true, lowest });
+        return Some(ClaimedValue::Limit { limit, inclusive: true, lowest });
     }
     let text = value.as_str()?.strip_prefix(if lowest { '>' } else { '<' })?;
     let (inclusive, text) = text.strip_prefix('=').map_or((false, text), |rest| (true, rest));
     let limit: f64 = text.trim().parse().ok()?;
-    limit.is_finite().then_some(Value::Limit { limit, inclusive, lowest })
+    limit.is_finite().then_some(ClaimedValue::Limit { limit, inclusive, lowest })
 }

@@ -13,7 +13,7 @@ use mb_reproduce::Finding;
 use mb_reproduce::claim_test::Procedure;
 use mb_reproduce::ledger::{Claim, Evidence, Kind, Method};
 use mb_reproduce::papers::crowley2000::PAPER;
-use mb_reproduce::papers::crowley2000::experiment::{Assumptions, Chip, Work};
+use mb_reproduce::papers::crowley2000::experiment::{Assumptions, PaperChip, Work};
 use mb_reproduce::papers::crowley2000::model::{Lengths, Model};
 use mb_reproduce::verdict::Verdict;
 
@@ -98,7 +98,7 @@ fn short_runs_give_the_recorded_results() {
 #[test]
 fn traffic_has_the_shares_of_table_6() {
     for (mix, name) in [(Mix::Router, "router"), (Mix::WebSwitch, "web"), (Mix::Vpn, "vpn")] {
-        let report = MODEL.report(Chip::Cmp(8), Work::Scenario(mix, Sizes::Imix), Classifier::Dpf).unwrap();
+        let report = MODEL.report(PaperChip::Cmp(8), Work::Scenario(mix, Sizes::Imix), Classifier::Dpf).unwrap();
         let all = report.completed();
         for (application, share) in mb_netproc::contract::Application::PAPER.iter().zip(mix.shares()) {
             let found = report.applications.get(&Some(*application)).copied().unwrap_or(0);
@@ -162,9 +162,9 @@ fn presets_give_tables_3_and_4_back() {
 fn an_assumption_that_has_no_effect_on_a_run_is_not_run_again() {
     let round_robin = Assumptions { fetch: mb_netproc::parameters::Policy::RoundRobin, ..Assumptions::default() };
     let changed = MODEL.with(round_robin);
-    for chip in Chip::THREE {
+    for chip in PaperChip::THREE {
         let [ours, theirs] = [&*MODEL, &changed].map(|model| model.experiment(chip, Work::Null, Classifier::Hardware));
-        assert_eq!(ours == theirs, chip != Chip::Smt(8), "{chip:?}");
+        assert_eq!(ours == theirs, chip != PaperChip::Smt(8), "{chip:?}");
     }
 }
 

@@ -110,7 +110,7 @@ fn hemmert2007() -> ListOooParameters {
 }
 
 fn on_ooo(program: Guest, parameters: &ListOooParameters) -> Vec<Point> {
-    let parameters = list_ooo::Parameters::new(checked(parameters));
+    let parameters = list_ooo::ListOooParts::new(checked(parameters));
     let delivery = match parameters.delivery {
         list_ooo::Delivery::Memory => Delivery::Memory,
         list_ooo::Delivery::Cache => Delivery::Cache,
@@ -210,7 +210,7 @@ type Change = fn(&mut ListMtParameters);
 
 /// Cores of the threads, and their points.
 fn on_mt(parameters: &ListMtParameters, length: usize) -> (u64, Vec<Point>) {
-    let parameters = list_mt::Parameters::new(checked(parameters));
+    let parameters = list_mt::ListMtParts::new(checked(parameters));
     // A thread for each header and the one that starts them.
     let config = mb_processor::barrel::BarrelConfig { threads: HEADERS as usize + 1, ..parameters.cores };
     let delivery = match parameters.delivery {

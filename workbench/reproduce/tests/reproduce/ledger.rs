@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use mb_reproduce::REGISTRY;
-use mb_reproduce::ledger::{self, Claim, Method, Precision, Value};
+use mb_reproduce::ledger::{self, Claim, ClaimedValue, Method, Precision};
 
 use crate::common::CLAIMS;
 
@@ -36,7 +36,7 @@ fn edited(old: &str, new: &str) -> Result<Claim, String> {
     read(&CLAIM.replace(old, new)).map(|mut claims| claims.remove(0))
 }
 
-fn value(precision: &str, value: &str) -> Result<Value, String> {
+fn value(precision: &str, value: &str) -> Result<ClaimedValue, String> {
     let text = CLAIM.replace("value = 6", &format!("value = {value}"));
     read(&text.replace("\"exact\"", &format!("\"{precision}\""))).map(|mut claims| claims.remove(0).value)
 }
@@ -66,21 +66,24 @@ fn a_claim_has_the_fields_of_the_ledger() {
         ("hemmert2007.mu.slots", "hemmert2007", "§4.2")
     );
     assert_eq!(claim.systems, ["mu", "hw"]);
-    assert_eq!((claim.value, claim.precision), (Value::Number(6.0, 0), Precision::Exact));
+    assert_eq!((claim.value, claim.precision), (ClaimedValue::Number(6.0, 0), Precision::Exact));
     assert_eq!((claim.testable_by, claim.also_by), (Method::RtlSim, vec![Method::CycleModel]));
     assert_eq!((claim.formula, claim.note), (None, None));
 }
 
 #[test]
 fn values_have_the_form_that_their_precision_calls_for() {
-    assert_eq!(value("rounded", "0.94"), Ok(Value::Number(0.94, 2)));
-    assert_eq!(value("rounded", "1.0"), Ok(Value::Number(1.0, 1)));
-    assert_eq!(value("exact", "[16, 24]"), Ok(Value::Numbers(vec![16.0, 24.0])));
-    assert_eq!(value("range", "[16, 24]"), Ok(Value::Range(16.0, 24.0)));
-    assert_eq!(value("at-least", "31"), Ok(Value::Limit { limit: 31.0, inclusive: true, lowest: true }));
-    assert_eq!(value("at-least", "\"> 2\""), Ok(Value::Limit { limit: 2.0, inclusive: false, lowest: true }));
-    assert_eq!(value("at-most", "\"<= 0.06\""), Ok(Value::Limit { limit: 0.06, inclusive: true, lowest: false }));
-    assert_eq!(value("ordinal", "\"a < b\""), Ok(Value::Text("a < b".to_owned())));
+    assert_eq!(value("rounded", "0.94"), Ok(ClaimedValue::Number(0.94, 2)));
+    assert_eq!(value("rounded", "1.0"), Ok(ClaimedValue::Number(1.0, 1)));
+    assert_eq!(value("exact", "[16, 24]"), Ok(ClaimedValue::Numbers(vec![16.0, 24.0])));
+    assert_eq!(value("range", "[16, 24]"), Ok(ClaimedValue::Range(16.0, 24.0)));
+    assert_eq!(value("at-least", "31"), Ok(ClaimedValue::Limit { limit: 31.0, inclusive: true, lowest: true }));
+    assert_eq!(value("at-least", "\"> 2\""), Ok(ClaimedValue::Limit { limit: 2.0, inclusive: false, lowest: true }));
+    assert_eq!(
+        value("at-most", "\"<= 0.06\""),
+        Ok(ClaimedValue::Limit { limit: 0.06, inclusive: true, lowest: false })
+    );
+    assert_eq!(value("ordinal", "\"a < b\""), Ok(ClaimedValue::Text("a < b".to_owned())));
 }
 
 #[test]

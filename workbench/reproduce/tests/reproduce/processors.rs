@@ -7,7 +7,9 @@ use mb_core::Cycles;
 use mb_reproduce::papers::hemmert2007::assumptions::{Assumptions, LineBytes, ListCache, Lock};
 use mb_reproduce::papers::hemmert2007::figure5::BenchmarkRun;
 use mb_reproduce::papers::hemmert2007::figure5::cores::{self, CorePass};
-use mb_reproduce::papers::hemmert2007::{Build, PAPER, Processor, Processors, Setup, Simulated, Subject, all_sets};
+use mb_reproduce::papers::hemmert2007::{
+    Build, PAPER, PaperProcessor, Processors, Setup, Simulated, Subject, all_sets,
+};
 use mb_reproduce::study::Study;
 use mb_reproduce::verdict::Verdict;
 
@@ -20,7 +22,7 @@ fn baseline() -> Assumptions {
     Assumptions::read(&STUDY.baseline()).unwrap()
 }
 
-fn setup(processor: Processor, assumptions: Assumptions) -> Setup {
+fn setup(processor: PaperProcessor, assumptions: Assumptions) -> Setup {
     Setup::new(processor, assumptions).unwrap()
 }
 
@@ -42,7 +44,7 @@ fn verdict(processors: Processors, id: &str) -> Verdict {
 }
 
 /// The processors with one of them changed.
-fn changed(processor: Processor, change: impl Fn(&mut Simulated)) -> Processors {
+fn changed(processor: PaperProcessor, change: impl Fn(&mut Simulated)) -> Processors {
     let mut processors = SUBJECT.processors.clone();
     change(processors.simulated.iter_mut().find(|simulated| simulated.processor == processor).unwrap());
     processors
@@ -50,12 +52,12 @@ fn changed(processor: Processor, change: impl Fn(&mut Simulated)) -> Processors 
 
 #[test]
 fn a_run_shows_what_the_program_does() {
-    for processor in Processor::ALL {
+    for processor in PaperProcessor::ALL {
         let run = cores::run(&setup(processor, baseline()), 30).unwrap();
         assert_eq!(run.passes.len(), 12);
         for (pass, percent) in run.measured().iter().zip((0..=100).step_by(10)) {
             let traversed = (percent * 29 + 50) / 100 + 1;
-            let threads = if processor == Processor::Embedded { 0 } else { 64 };
+            let threads = if processor == PaperProcessor::Embedded { 0 } else { 64 };
             let expected = (64, 64 * traversed, threads, 0);
             assert_eq!((pass.headers, pass.visits, pass.threads, pass.overtaken), expected, "{percent} %");
         }
@@ -66,7 +68,7 @@ fn a_run_shows_what_the_program_does() {
 fn a_cold_list_misses_once_for_each_header_and_line() {
     let pass = |list, line| {
         let assumptions = Assumptions { list, line, ..baseline() };
-        last(&cores::run(&setup(Processor::Embedded, assumptions), 10).unwrap()).data_misses
+        last(&cores::run(&setup(PaperProcessor::Embedded, assumptions), 10).unwrap()).data_misses
     };
     // Headers are written from outside: one line each, of either length.
     assert_eq!([pass(ListCache::Warm, LineBytes::Short), pass(ListCache::Warm, LineBytes::Long)], [64, 64]);
@@ -77,15 +79,15 @@ fn a_cold_list_misses_once_for_each_header_and_line() {
 
 #[test]
 fn a_cold_list_costs_the_embedded_processor_a_memory_access_for_each_item() {
-    let warm = slope(&setup(Processor::Embedded, baseline()));
-    let cold = slope(&setup(Processor::Embedded, Assumptions { list: ListCache::Cold, ..baseline() }));
+    let warm = slope(&setup(PaperProcessor::Embedded, baseline()));
+    let cold = slope(&setup(PaperProcessor::Embedded, Assumptions { list: ListCache::Cold, ..baseline() }));
     // 10 cycles and the second beat of a line; the window hides little of it and adds nothing.
     assert!((9.0..=11.0).contains(&(cold - warm)), "{warm} {cold}");
 }
 
 #[test]
 fn a_lock_of_one_instruction_spares_the_others_of_its_call() {
-    let slope = |lock| slope(&setup(Processor::Threads1, Assumptions { lock, ..baseline() }));
+    let slope = |lock| slope(&setup(PaperProcessor::Threads1, Assumptions { lock, ..baseline() }));
     // Two registers for each of two calls.
     let spared = slope(Lock::Call) - slope(Lock::Instruction);
     assert!((3.5..=4.5).contains(&spared), "{spared}");
@@ -128,7 +130,7 @@ fn a_processor_that_is_not_the_papers_differs() {
         ("hemmert2007.mt1.mem_bw", Verdict::Differs),
         ("hemmert2007.mt1.il1_kb", Verdict::Holds),
     ];
-    let other = changed(Processor::Threads1, |simulated| {
+    let other = changed(PaperProcessor::Threads1, |simulated| {
         let Build::Barrel(config) = &mut simulated.setup.build else { unreachable!("table 3") };
         config.contexts = 4;
         (config.hierarchy.data.bytes, config.hierarchy.data.ways) = (8 << 10, 4);
@@ -142,7 +144,7 @@ fn a_processor_that_is_not_the_papers_differs() {
 
 #[test]
 fn a_slower_processor_changes_verdicts() {
-    let slower = changed(Processor::Threads16, |simulated| {
+    let slower = changed(PaperProcessor::Threads16, |simulated| {
         for pass in simulated.runs.iter_mut().flat_map(|run| &mut run.passes) {
             pass.cycles *= 5;
         }
@@ -151,7 +153,7 @@ fn a_slower_processor_changes_verdicts() {
         assert_eq!(verdict(SUBJECT.processors.clone(), id), Verdict::Holds);
         assert_eq!(verdict(slower.clone(), id), Verdict::Differs);
     }
-    let overtaken = changed(Processor::Threads2, |simulated| simulated.runs[0].passes[3].overtaken = 1);
+    let overtaken = changed(PaperProcessor::Threads2, |simulated| simulated.runs[0].passes[3].overtaken = 1);
     assert_eq!(verdict(overtaken, "hemmert2007.bench.locking"), Verdict::Differs);
 }
 

@@ -16,7 +16,7 @@ use self::fields::{Fields, only};
 use self::requests::{Requests, Stage};
 use crate::communicators::{Builder, Communicators};
 use crate::counts::Counts;
-use crate::error::{Place, TraceError};
+use crate::error::{FileLocation, TraceError};
 use crate::open::Trace;
 use crate::record::{Flags, Kind, Record, checksum};
 use crate::state::other_parts;
@@ -51,7 +51,8 @@ impl Trace {
                 scratch: &mut scratch,
             };
             check.all(self.is_finalized(rank)).map_err(|(index, (rule, reason))| {
-                let place = index.map_or(Place::Rank(rank), |index| Place::Record { rank, index: index as u64 });
+                let place =
+                    index.map_or(FileLocation::Rank(rank), |index| FileLocation::Record { rank, index: index as u64 });
                 TraceError::defect(self.file(rank), place, rule, reason)
             })?;
             if progress(rank + 1).is_break() {

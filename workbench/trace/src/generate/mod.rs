@@ -20,7 +20,7 @@ use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source};
 use serde_json::json;
 
 pub use patterns::{
-    Application, DepthParameters, Halo3dParameters, ManyToOneParameters, Neighbours, PATTERNS, PostOrder, Queue,
+    ApplicationRow, DepthParameters, Halo3dParameters, ManyToOneParameters, Neighbours, PATTERNS, PostOrder, Queue,
     RandomParameters, ReceiveSource, SweepParameters, Tanabe2013Table1Parameters, TransposeParameters,
     Xiong2018DepthsParameters,
 };
@@ -28,15 +28,15 @@ pub use program::PatternParameters;
 use program::{PatternProgram, RankOutput};
 
 use crate::error::TraceError;
-use crate::meta::{MAX_RANKS, Meta, Origin};
+use crate::meta::{MAX_RANKS, Meta, TraceOrigin};
 use crate::open::Trace;
 use crate::rank_builder::RankBuilder;
 use crate::record::Record;
-use crate::writer::{Form, TraceWriter};
+use crate::writer::{TraceForm, TraceWriter};
 
 /// A pattern of communication.
 #[derive(Clone, Copy, Debug)]
-pub struct Pattern {
+pub struct CommunicationPattern {
     /// Name on the command line.
     pub name: &'static str,
     /// One sentence.
@@ -49,7 +49,7 @@ pub struct Pattern {
     program: fn(&ParameterSet) -> Box<dyn PatternProgram>,
 }
 
-impl Pattern {
+impl CommunicationPattern {
     const fn of<P: PatternParameters>(name: &'static str, summary: &'static str, least_ranks: u32) -> Self {
         Self {
             name,
@@ -109,7 +109,7 @@ pub enum GenerateError {
 /// A pattern with number of ranks, seed and parameters.
 #[derive(Debug)]
 pub struct Plan {
-    pattern: Pattern,
+    pattern: CommunicationPattern,
     ranks: u32,
     seed: u64,
     parameters: ParameterSet,
@@ -140,7 +140,12 @@ impl Plan {
         Self::check(P::PATTERN, ranks, seed, set)
     }
 
-    fn check(pattern: Pattern, ranks: u32, seed: u64, parameters: ParameterSet) -> Result<Self, GenerateError> {
+    fn check(
+        pattern: CommunicationPattern,
+        ranks: u32,
+        seed: u64,
+        parameters: ParameterSet,
+    ) -> Result<Self, GenerateError> {
         let least = pattern.least_ranks;
         if ranks < least || ranks > MAX_RANKS {
             return Err(GenerateError::Ranks { pattern: pattern.name, ranks, least });
@@ -161,7 +166,7 @@ impl Plan {
         path: impl AsRef<Path>,
         mut progress: impl FnMut(u32) -> ControlFlow<()>,
     ) -> Result<(), GenerateError> {
-        let mut writer = TraceWriter::create(path, self.meta(), Form::Bundle)?;
+        let mut writer = TraceWriter::create(path, self.meta(), TraceForm::Bundle)?;
         for rank in 0..self.ranks {
             self.rank(rank, &mut |records| writer.append(records))?;
             writer.end_rank()?;
@@ -207,7 +212,7 @@ impl Plan {
             json!({ "pattern": self.pattern.name, "ranks": self.ranks, "seed": self.seed, "settings": settings });
         let text = generator.to_string();
         let words: Vec<u64> = text.bytes().map(u64::from).collect();
-        let mut meta = Meta::new(Origin::Generated, self.ranks, Random::of(self.seed, &words).next());
+        let mut meta = Meta::new(TraceOrigin::Generated, self.ranks, Random::of(self.seed, &words).next());
         meta.more.insert("generator".to_owned(), generator);
         meta
     }

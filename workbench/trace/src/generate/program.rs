@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::{Pattern, patterns};
+use super::{CommunicationPattern, patterns};
 use crate::error::TraceError;
 use crate::rank_builder::RankBuilder;
 use crate::record::Record;
@@ -13,7 +13,7 @@ use crate::record::Record;
 /// The parameters of a pattern. Their default values are those of the command line.
 pub trait PatternParameters: Parameters + PatternProgram + Clone + Default + 'static {
     /// The pattern.
-    const PATTERN: Pattern;
+    const PATTERN: CommunicationPattern;
 }
 
 /// What the ranks of a pattern with given parameters do.

@@ -6,7 +6,7 @@ use super::words::{CacheAction, CacheEvent, CacheState, DirectoryAction, Directo
 
 /// A message, without its line and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Message {
+pub struct ProtocolMessage {
     /// What it says.
     pub kind: MessageKind,
     /// The node that sent it.
@@ -19,7 +19,7 @@ pub struct Message {
 
 /// Where a message of a cache controller goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+pub enum MessageTarget {
     /// The directory of the line.
     Home,
     /// The requester that the message names to which this is the answer.
@@ -30,26 +30,26 @@ impl CacheAction {
     /// The message that the action sends.
     #[must_use]
     #[inline]
-    pub const fn message(self) -> Option<(Target, MessageKind)> {
+    pub const fn message(self) -> Option<(MessageTarget, MessageKind)> {
         Some(match self {
-            Self::SendGetS => (Target::Home, MessageKind::GetS),
-            Self::SendGetX => (Target::Home, MessageKind::GetX),
-            Self::SendUpgrade => (Target::Home, MessageKind::Upgrade),
-            Self::SendCopy => (Target::Home, MessageKind::Copy),
-            Self::SendBlank => (Target::Home, MessageKind::Blank),
-            Self::SendPutM => (Target::Home, MessageKind::PutM),
-            Self::SendPutO => (Target::Home, MessageKind::PutO),
-            Self::SendPutE => (Target::Home, MessageKind::PutE),
-            Self::UnblockShared => (Target::Home, MessageKind::UnblockShared),
-            Self::UnblockClean => (Target::Home, MessageKind::UnblockClean),
-            Self::UnblockExclusive => (Target::Home, MessageKind::UnblockExclusive),
-            Self::SendCopyDone => (Target::Home, MessageKind::CopyDone),
-            Self::SendData => (Target::Requester, MessageKind::Data),
-            Self::SendClean => (Target::Requester, MessageKind::Clean),
-            Self::SendModified => (Target::Requester, MessageKind::Modified),
-            Self::SendDataX => (Target::Requester, MessageKind::DataX),
-            Self::SendCopyData => (Target::Requester, MessageKind::CopyData),
-            Self::SendAck => (Target::Requester, MessageKind::Ack),
+            Self::SendGetS => (MessageTarget::Home, MessageKind::GetS),
+            Self::SendGetX => (MessageTarget::Home, MessageKind::GetX),
+            Self::SendUpgrade => (MessageTarget::Home, MessageKind::Upgrade),
+            Self::SendCopy => (MessageTarget::Home, MessageKind::Copy),
+            Self::SendBlank => (MessageTarget::Home, MessageKind::Blank),
+            Self::SendPutM => (MessageTarget::Home, MessageKind::PutM),
+            Self::SendPutO => (MessageTarget::Home, MessageKind::PutO),
+            Self::SendPutE => (MessageTarget::Home, MessageKind::PutE),
+            Self::UnblockShared => (MessageTarget::Home, MessageKind::UnblockShared),
+            Self::UnblockClean => (MessageTarget::Home, MessageKind::UnblockClean),
+            Self::UnblockExclusive => (MessageTarget::Home, MessageKind::UnblockExclusive),
+            Self::SendCopyDone => (MessageTarget::Home, MessageKind::CopyDone),
+            Self::SendData => (MessageTarget::Requester, MessageKind::Data),
+            Self::SendClean => (MessageTarget::Requester, MessageKind::Clean),
+            Self::SendModified => (MessageTarget::Requester, MessageKind::Modified),
+            Self::SendDataX => (MessageTarget::Requester, MessageKind::DataX),
+            Self::SendCopyData => (MessageTarget::Requester, MessageKind::CopyData),
+            Self::SendAck => (MessageTarget::Requester, MessageKind::Ack),
             _ => return None,
         })
     }
@@ -59,7 +59,7 @@ impl CacheAction {
 /// negative if they came before their number. `None` for a message to a directory.
 #[must_use]
 #[inline]
-pub fn cache_event(state: CacheState, acks: i8, message: &Message) -> Option<CacheEvent> {
+pub fn cache_event(state: CacheState, acks: i8, message: &ProtocolMessage) -> Option<CacheEvent> {
     let all = acks + message.acks as i8 == 0;
     Some(match message.kind {
         MessageKind::FwdGetS => CacheEvent::FwdGetS,
@@ -107,7 +107,7 @@ impl DirectoryEntry {
 /// controller.
 #[must_use]
 #[inline]
-pub fn directory_event(entry: &DirectoryEntry, message: &Message) -> Option<DirectoryEvent> {
+pub fn directory_event(entry: &DirectoryEntry, message: &ProtocolMessage) -> Option<DirectoryEvent> {
     let owns = entry.owner == message.from;
     Some(match message.kind {
         MessageKind::GetS => DirectoryEvent::GetS,
@@ -151,7 +151,7 @@ pub fn step_directory(
     entry: &mut DirectoryEntry,
     action: DirectoryAction,
     invalidates_owner: bool,
-    message: &Message,
+    message: &ProtocolMessage,
     out: &mut impl FnMut(Outgoing),
 ) {
     use DirectoryAction as A;

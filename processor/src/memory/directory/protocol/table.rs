@@ -9,7 +9,7 @@ use super::words::CacheEvent::{
     Modified, PutAck, Read, Replace, Write,
 };
 use super::words::CacheState::{self, D, E, EI, I, ID, II, IM, IS, M, MA, MI, O, OI, OM, S, SM};
-use super::words::{Design, DirectoryAction, DirectoryEvent, DirectoryState};
+use super::words::{DeviceTransactions, DirectoryAction, DirectoryEvent, DirectoryState};
 
 /// The configurations that a row belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,13 +24,13 @@ pub(super) enum When {
 }
 
 impl When {
-    pub(super) fn holds(self, design: Design, migratory: bool) -> bool {
+    pub(super) fn holds(self, design: DeviceTransactions, migratory: bool) -> bool {
         match self {
             Self::Always => true,
             Self::Migratory => migratory,
             Self::NotMigratory => !migratory,
-            Self::Copies => design != Design::Base,
-            Self::Blanks => design == Design::OptCache,
+            Self::Copies => design != DeviceTransactions::Base,
+            Self::Blanks => design == DeviceTransactions::OptCache,
         }
     }
 }

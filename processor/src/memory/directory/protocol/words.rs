@@ -30,7 +30,7 @@ macro_rules! words {
 
 /// What the device beside the L2 can ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Design {
+pub enum DeviceTransactions {
     /// Reads and exclusive reads.
     Base,
     /// Also the copy transaction, which changes no state.

@@ -4,13 +4,13 @@
 
 use mb_packets::{Mix, Sizes};
 
-use super::experiment::Chip;
+use super::experiment::PaperChip;
 use super::model::Model;
 use super::table2::{by_sizes, total};
 use super::{IMIX, Interpretations};
 use crate::claim_test::{ClaimTest, Interpretation, measure};
 use crate::error::MeasureError;
-use crate::ledger::{self, LEDGER, LEDGER_NAME, Value};
+use crate::ledger::{self, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;
 
 const BY_HAND: &str = "arithmetic on printed numbers, no model";
@@ -22,18 +22,18 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     measure("crowley2000.t6.router_insts", |model: &Model| mean_instructions(model, Mix::Router, "router")),
     measure("crowley2000.t6.web_insts", |model: &Model| mean_instructions(model, Mix::WebSwitch, "web")),
     measure("crowley2000.t6.vpn_insts", |model: &Model| mean_instructions(model, Mix::Vpn, "vpn")),
-    measure("crowley2000.t6.router_bound_smt", |model: &Model| below(model, Chip::Smt(8), Mix::Router)),
-    measure("crowley2000.t6.router_bound_cmp", |model: &Model| below(model, Chip::Cmp(8), Mix::Router)),
-    measure("crowley2000.t6.router_bound_cmp2", |model: &Model| below(model, Chip::Cmp2(4), Mix::Router)),
-    measure("crowley2000.t6.web_bound_smt", |model: &Model| below(model, Chip::Smt(8), Mix::WebSwitch)),
-    measure("crowley2000.t6.web_bound_cmp", |model: &Model| below(model, Chip::Cmp(8), Mix::WebSwitch)),
-    measure("crowley2000.t6.web_bound_cmp2", |model: &Model| below(model, Chip::Cmp2(4), Mix::WebSwitch)),
-    measure("crowley2000.t6.vpn_bound_smt", |model: &Model| below(model, Chip::Smt(8), Mix::Vpn)),
-    measure("crowley2000.t6.vpn_bound_cmp", |model: &Model| below(model, Chip::Cmp(8), Mix::Vpn)),
-    measure("crowley2000.t6.vpn_bound_cmp2", |model: &Model| below(model, Chip::Cmp2(4), Mix::Vpn)),
+    measure("crowley2000.t6.router_bound_smt", |model: &Model| below(model, PaperChip::Smt(8), Mix::Router)),
+    measure("crowley2000.t6.router_bound_cmp", |model: &Model| below(model, PaperChip::Cmp(8), Mix::Router)),
+    measure("crowley2000.t6.router_bound_cmp2", |model: &Model| below(model, PaperChip::Cmp2(4), Mix::Router)),
+    measure("crowley2000.t6.web_bound_smt", |model: &Model| below(model, PaperChip::Smt(8), Mix::WebSwitch)),
+    measure("crowley2000.t6.web_bound_cmp", |model: &Model| below(model, PaperChip::Cmp(8), Mix::WebSwitch)),
+    measure("crowley2000.t6.web_bound_cmp2", |model: &Model| below(model, PaperChip::Cmp2(4), Mix::WebSwitch)),
+    measure("crowley2000.t6.vpn_bound_smt", |model: &Model| below(model, PaperChip::Smt(8), Mix::Vpn)),
+    measure("crowley2000.t6.vpn_bound_cmp", |model: &Model| below(model, PaperChip::Cmp(8), Mix::Vpn)),
+    measure("crowley2000.t6.vpn_bound_cmp2", |model: &Model| below(model, PaperChip::Cmp2(4), Mix::Vpn)),
     measure("crowley2000.null.smt_beats_faster_cmp", |model: &Model| {
         let printed = (1.0 + printed("crowley2000.null.smt_over_cmp")?) / FASTER;
-        let measured = model.null(Chip::Smt(4))? / (FASTER * model.null(Chip::Cmp(4))?);
+        let measured = model.null(PaperChip::Smt(4))? / (FASTER * model.null(PaperChip::Cmp(4))?);
         Ok(vec![
             Interpretation::new(BY_HAND, Measured::Number((printed * 100.0).round() / 100.0)),
             Interpretation::new("on the models, with a rate that grows with the clock", Measured::Number(measured)),
@@ -48,7 +48,7 @@ pub(super) const FASTER: f64 = 1.25;
 pub(super) fn printed(id: &str) -> Result<f64, MeasureError> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
     match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
-        Some(Value::Number(number, _)) => Ok(*number),
+        Some(ClaimedValue::Number(number, _)) => Ok(*number),
         _ => Err(MeasureError::NotSeen("a number of the ledger")),
     }
 }
@@ -76,7 +76,7 @@ fn mean_instructions(model: &Model, mix: Mix, scenario: &str) -> Interpretations
 }
 
 /// The rate, which the bound limits.
-fn below(model: &Model, chip: Chip, mix: Mix) -> Interpretations {
+fn below(model: &Model, chip: PaperChip, mix: Mix) -> Interpretations {
     let rate = |sizes| Ok::<_, MeasureError>(Measured::Number(model.scenario(chip, mix, sizes)?));
     Ok(vec![Interpretation::new(IMIX, rate(Sizes::Imix)?)])
 }

@@ -4,7 +4,7 @@
 use mb_netproc::contract::{Application, Classifier};
 
 use super::Interpretations;
-use super::experiment::{Chip, Work};
+use super::experiment::{PaperChip, Work};
 use super::model::Model;
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
 use crate::error::MeasureError;
@@ -19,9 +19,9 @@ const LIGHT: &str = "On CMP neither classification nor IP-FORWARD limits the rat
      and both change it by less than the order in which workers meet at the work list does.";
 
 pub(super) const TESTS: &[ClaimTest<Model>] = &[
-    differs("crowley2000.t5.smt", |model: &Model| number(overhead(model, Chip::Smt(8))?), PARALLEL),
-    differs("crowley2000.t5.cmp", |model: &Model| number(overhead(model, Chip::Cmp(8))?), PARALLEL),
-    differs("crowley2000.t5.cmp2", |model: &Model| number(overhead(model, Chip::Cmp2(4))?), PARALLEL),
+    differs("crowley2000.t5.smt", |model: &Model| number(overhead(model, PaperChip::Smt(8))?), PARALLEL),
+    differs("crowley2000.t5.cmp", |model: &Model| number(overhead(model, PaperChip::Cmp(8))?), PARALLEL),
+    differs("crowley2000.t5.cmp2", |model: &Model| number(overhead(model, PaperChip::Cmp2(4))?), PARALLEL),
     differs(
         "crowley2000.t5.range",
         |model: &Model| {
@@ -44,7 +44,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
         |model: &Model| {
             let mut shown = Vec::new();
             let mut so = true;
-            for chip in Chip::THREE {
+            for chip in PaperChip::THREE {
                 let forward = model.rate(chip, Work::Alone(Application::IpForward), Classifier::Hardware)?;
                 let reduction = 100.0 * (1.0 - forward / model.null(chip)?);
                 let overhead = overhead(model, chip)?;
@@ -59,19 +59,19 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
 ];
 
 /// By how many percent classification in the worker lowers the rate of the null application.
-pub(super) fn overhead(model: &Model, chip: Chip) -> Result<f64, MeasureError> {
+pub(super) fn overhead(model: &Model, chip: PaperChip) -> Result<f64, MeasureError> {
     Ok(100.0 * (1.0 - model.rate(chip, Work::Null, Classifier::Dpf)? / model.null(chip)?))
 }
 
 fn each(model: &Model) -> Result<[f64; 3], MeasureError> {
-    let [smt, cmp, cmp2] = Chip::THREE.map(|chip| overhead(model, chip));
+    let [smt, cmp, cmp2] = PaperChip::THREE.map(|chip| overhead(model, chip));
     Ok([smt?, cmp?, cmp2?])
 }
 
 /// A loss of at most one percent is called none.
 fn negligible(model: &Model) -> Interpretations {
     let mut worst = f64::NEG_INFINITY;
-    for chip in Chip::THREE {
+    for chip in PaperChip::THREE {
         let software = model.rate(chip, Work::Alone(Application::TripleDes), Classifier::Dpf)?;
         worst = worst.max(100.0 * (1.0 - software / model.des3(chip)?));
     }

@@ -8,7 +8,7 @@ use mb_processor::chip::{ChipConfig, Latencies};
 use mb_processor::shared_l2::SharedL2Config;
 
 use super::Interpretations;
-use super::experiment::{Chip, Work};
+use super::experiment::{PaperChip, Work};
 use super::model::Model;
 use crate::claim_test::{ClaimTest, Interpretation, cannot, count, number, shown};
 use crate::error::MeasureError;
@@ -18,7 +18,7 @@ const INPUT: &str = "an input of the model, which the preset gives back";
 const READ: &str = "an input of the model; 32 architectural registers belong to each context, and Table 4's registers of \
                     the SMT are read as rename registers beyond them (contradiction 30)";
 /// The maximum configurations, in the order of Table 4.
-const MOST: [Chip; 3] = [Chip::Cmp(8), Chip::Cmp2(4), Chip::Smt(8)];
+const MOST: [PaperChip; 3] = [PaperChip::Cmp(8), PaperChip::Cmp2(4), PaperChip::Smt(8)];
 
 /// A row of Table 4.
 macro_rules! rows {
@@ -31,7 +31,7 @@ macro_rules! rows {
     };
 }
 
-fn row(model: &Model, chip: Chip, value: fn(&ChipConfig, &SharedL2Config) -> u64) -> Interpretations {
+fn row(model: &Model, chip: PaperChip, value: fn(&ChipConfig, &SharedL2Config) -> u64) -> Interpretations {
     let experiment = model.experiment(chip, Work::Null, Classifier::Hardware);
     number(value(&experiment.cores()?, &experiment.caches()?) as f64)
 }
@@ -66,7 +66,7 @@ pub(super) const TABLE4: &[ClaimTest<Model>] = rows! {
 };
 
 fn latency(model: &Model, value: fn(&Latencies) -> u64) -> Interpretations {
-    number(value(&model.experiment(Chip::Smt(8), Work::Null, Classifier::Hardware).cores()?.latencies) as f64)
+    number(value(&model.experiment(PaperChip::Smt(8), Work::Null, Classifier::Hardware).cores()?.latencies) as f64)
 }
 
 pub(super) const TABLE3: &[ClaimTest<Model>] = &[
@@ -79,7 +79,7 @@ pub(super) const TABLE3: &[ClaimTest<Model>] = &[
     shown(
         "crowley2000.t3.multiply",
         |model: &Model| {
-            let cores = model.experiment(Chip::Smt(8), Work::Null, Classifier::Hardware).cores()?;
+            let cores = model.experiment(PaperChip::Smt(8), Work::Null, Classifier::Hardware).cores()?;
             let Latencies { multiply_word, multiply, .. } = cores.latencies;
             Ok(vec![Interpretation::new("", Measured::Numbers(vec![multiply_word as f64, multiply as f64]))])
         },
@@ -94,14 +94,14 @@ const TESTED: &str = "how the memory system is built; the tests of `processor` c
 const EARLIER: &str = "background: earlier work";
 
 /// Parameters of the SMT's preset.
-fn preset(model: &Model, value: fn(&mb_netproc::NetprocParameters) -> f64) -> Interpretations {
+fn preset(model: &Model, value: fn(&mb_netproc::PacketMachineParameters) -> f64) -> Interpretations {
     let work = Work::Scenario(Mix::Router, Sizes::Imix);
-    number(value(&model.experiment(Chip::Smt(8), work, Classifier::Dpf).parameters()?))
+    number(value(&model.experiment(PaperChip::Smt(8), work, Classifier::Dpf).parameters()?))
 }
 
 /// Packets of an application in a scenario, in percent of those that were run.
 fn share(model: &Model, mix: Mix, application: Application) -> Interpretations {
-    let report = model.report(Chip::Cmp(8), Work::Scenario(mix, Sizes::Imix), Classifier::Dpf)?;
+    let report = model.report(PaperChip::Cmp(8), Work::Scenario(mix, Sizes::Imix), Classifier::Dpf)?;
     let packets = report.applications.get(&Some(application)).copied().unwrap_or(0);
     number(100.0 * packets as f64 / report.completed() as f64)
 }
@@ -138,8 +138,8 @@ pub(super) const TABLE6: &[ClaimTest<Model>] = shares! {
 };
 
 /// The router scenario on the CMP.
-fn router(model: &Model) -> Result<std::sync::Arc<mb_netproc::Report>, MeasureError> {
-    model.report(Chip::Cmp(8), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf)
+fn router(model: &Model) -> Result<std::sync::Arc<mb_netproc::PacketReport>, MeasureError> {
+    model.report(PaperChip::Cmp(8), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf)
 }
 
 pub(super) const OTHERS: &[ClaimTest<Model>] = &[
@@ -156,7 +156,9 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     shown(
         "crowley2000.arch.cmp_range",
         |_| {
-            let units = [Chip::Smt(1), Chip::Cmp(1), Chip::Smt(8), Chip::Cmp(8), Chip::Cmp2(4)].map(Chip::units);
+            let units =
+                [PaperChip::Smt(1), PaperChip::Cmp(1), PaperChip::Smt(8), PaperChip::Cmp(8), PaperChip::Cmp2(4)]
+                    .map(PaperChip::units);
             let [least, most] = [units.iter().min(), units.iter().max()].map(|units| *units.unwrap_or(&0) as f64);
             Ok(vec![Interpretation::new("", Measured::Range(least, most))])
         },
@@ -174,7 +176,7 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     shown("crowley2000.t4.contexts_smt", |model: &Model| preset(model, |found| found.processor.contexts as f64), INPUT),
     shown(
         "crowley2000.t4.cmp2_issue_per_core",
-        |model: &Model| row(model, Chip::Cmp2(4), |cores, _| cores.issue_width.into()),
+        |model: &Model| row(model, PaperChip::Cmp2(4), |cores, _| cores.issue_width.into()),
         INPUT,
     ),
     cannot(
@@ -210,12 +212,12 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     cannot("crowley2000.spine.dispatch", BY_DESIGN),
     shown(
         "crowley2000.spine.cmp_fu_os",
-        |model: &Model| row(model, Chip::Cmp(8), |cores, _| cores.issue_width.into()),
+        |model: &Model| row(model, PaperChip::Cmp(8), |cores, _| cores.issue_width.into()),
         INPUT,
     ),
     shown(
         "crowley2000.spine.cmp2_fu_os",
-        |model: &Model| row(model, Chip::Cmp2(4), |cores, _| cores.issue_width.into()),
+        |model: &Model| row(model, PaperChip::Cmp2(4), |cores, _| cores.issue_width.into()),
         INPUT,
     ),
     shown(
@@ -226,7 +228,7 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     shown(
         "crowley2000.spine.workers_cmp2_4",
         |model: &Model| {
-            let report = model.report(Chip::Cmp2(4), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf)?;
+            let report = model.report(PaperChip::Cmp2(4), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf)?;
             count(2 * report.harts.iter().filter(|hart| hart.packets > 0).count())
         },
         BY_DESIGN,
@@ -239,18 +241,18 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
         "the ideal classifier writes the class with the packet's slot, which takes no time",
     ),
     cannot("crowley2000.dpf.in_worker", BY_DESIGN),
-    shown("crowley2000.scen.window", |_| number(mb_netproc::Report::WINDOW as f64), INPUT),
+    shown("crowley2000.scen.window", |_| number(mb_netproc::PacketReport::WINDOW as f64), INPUT),
     shown("crowley2000.scen.packets", |model: &Model| number(router(model)?.completed() as f64), INPUT),
     shown("crowley2000.scen.points", |model: &Model| count(router(model)?.windows.len()), BY_DESIGN),
     cannot("crowley2000.scen.min_rate", "how a curve is read; the tables of figures 5 to 7 have every window"),
     shown("crowley2000.scen.router_smtp", smtp, INPUT),
-    shown("crowley2000.cmp28.units", |_| count(Chip::Cmp2(8).units()), INPUT),
-    shown("crowley2000.cmp28.worker_units", |_| count(2 * Chip::Cmp2(8).workers()), INPUT),
+    shown("crowley2000.cmp28.units", |_| count(PaperChip::Cmp2(8).units()), INPUT),
+    shown("crowley2000.cmp28.worker_units", |_| count(2 * PaperChip::Cmp2(8).workers()), INPUT),
 ];
 
 /// Fields that filters test.
 fn dimensions(model: &Model) -> Interpretations {
-    let experiment = model.experiment(Chip::Smt(8), Work::Null, Classifier::Dpf);
+    let experiment = model.experiment(PaperChip::Smt(8), Work::Null, Classifier::Dpf);
     let (filters, ..) = experiment.input()?;
     let any = mb_netproc::contract::ANY_PORT;
     let tested = |filter: &mb_netproc::contract::Filter| {
@@ -267,7 +269,7 @@ fn dimensions(model: &Model) -> Interpretations {
 /// Packets that the router scenario encrypts, by their port.
 fn smtp(model: &Model) -> Interpretations {
     const SMTP: u16 = 25;
-    let experiment = model.experiment(Chip::Smt(8), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf);
+    let experiment = model.experiment(PaperChip::Smt(8), Work::Scenario(Mix::Router, Sizes::Imix), Classifier::Dpf);
     let (filters, _, arrivals) = experiment.input()?;
     let (mut all, mut mail) = (0, 0);
     for arrival in &arrivals {

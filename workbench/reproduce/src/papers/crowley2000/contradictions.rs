@@ -6,7 +6,7 @@ use mb_packets::{Mix, Sizes};
 
 use super::arithmetic::{measured_mean, printed, printed_mean};
 use super::classification::overhead;
-use super::experiment::{Assumptions, Chip, Work};
+use super::experiment::{Assumptions, PaperChip, Work};
 use super::extremes::mega;
 use super::model::Model;
 use super::scenarios::{MIXES, ratio};
@@ -24,7 +24,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
             "this is about 1.6e6 packets/s: 312.5 cycles",
         ],
         procedure: Procedure::Measure(|model| {
-            let rate = model.null(Chip::Smt(8))?;
+            let rate = model.null(PaperChip::Smt(8))?;
             both(("cycles", format!("{:.0} cycles", model.assumptions.mhz as f64 * 1e6 / rate)), ("rate", mega(rate)))
         }),
         counts: "both, each as its own claim: crowley2000.null.smt_cycles and crowley2000.null.smt_pps",
@@ -38,29 +38,29 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         ],
         procedure: Procedure::Measure(|model| {
             let lead = |units: usize, chip| {
-                Ok::<_, MeasureError>(100.0 * (model.des3(Chip::Smt(units))? / model.des3(chip)? - 1.0))
+                Ok::<_, MeasureError>(100.0 * (model.des3(PaperChip::Smt(units))? / model.des3(chip)? - 1.0))
             };
             both(
                 (
                     "leads",
                     format!(
                         "CMP {:.0}, {:.0}, {:.0} % and CMP2 {:.0}, {:.0}, {:.0} % at 4, 6, 8 units",
-                        lead(4, Chip::Cmp(4))?,
-                        lead(6, Chip::Cmp(6))?,
-                        lead(8, Chip::Cmp(8))?,
-                        lead(4, Chip::Cmp2(2))?,
-                        lead(6, Chip::Cmp2(3))?,
-                        lead(8, Chip::Cmp2(4))?
+                        lead(4, PaperChip::Cmp(4))?,
+                        lead(6, PaperChip::Cmp(6))?,
+                        lead(8, PaperChip::Cmp(8))?,
+                        lead(4, PaperChip::Cmp2(2))?,
+                        lead(6, PaperChip::Cmp2(3))?,
+                        lead(8, PaperChip::Cmp2(4))?
                     ),
                 ),
                 (
                     "shifted by the units of the OS",
                     format!(
                         "CMP(N+1) {:.0}, {:.0} % and CMP2(N+2) {:.0}, {:.0} % at N = 4, 6",
-                        lead(4, Chip::Cmp(5))?,
-                        lead(6, Chip::Cmp(7))?,
-                        lead(4, Chip::Cmp2(3))?,
-                        lead(6, Chip::Cmp2(4))?
+                        lead(4, PaperChip::Cmp(5))?,
+                        lead(6, PaperChip::Cmp(7))?,
+                        lead(4, PaperChip::Cmp2(3))?,
+                        lead(6, PaperChip::Cmp2(4))?
                     ),
                 ),
             )
@@ -102,7 +102,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         ],
         procedure: Procedure::Measure(|model| {
             let over = |mix| {
-                let of = |mix| model.scenario(Chip::Smt(8), mix, Sizes::Imix);
+                let of = |mix| model.scenario(PaperChip::Smt(8), mix, Sizes::Imix);
                 Ok::<_, MeasureError>(of(mix)? / of(Mix::Vpn)?)
             };
             let by_tables = |scenario| Ok::<_, MeasureError>(printed_mean("vpn")? / printed_mean(scenario)?);
@@ -127,7 +127,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
             "on the web switch CMP2-8 gains 3 % on CMP2 and the SMT leads CMP2 by 10 %",
         ],
         procedure: Procedure::Measure(|model| {
-            let of = |mix| ratio(model, Chip::Cmp2(8), Chip::Smt(8), mix, Sizes::Imix);
+            let of = |mix| ratio(model, PaperChip::Cmp2(8), PaperChip::Smt(8), mix, Sizes::Imix);
             let (router, web, vpn) = (of(Mix::Router)?, of(Mix::WebSwitch)?, of(Mix::Vpn)?);
             let printed = (1.0 + printed("crowley2000.cmp28.web")?) / (1.0 + printed("crowley2000.web.smt_over_cmp2")?);
             both(
@@ -145,7 +145,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         procedure: Procedure::Measure(|model| {
             let packets = |mix| {
                 let work = Work::Scenario(mix, Sizes::Imix);
-                let report = model.report(Chip::Cmp(8), work, Classifier::Dpf)?;
+                let report = model.report(PaperChip::Cmp(8), work, Classifier::Dpf)?;
                 let of = |app| report.applications.get(&Some(app)).copied().unwrap_or(0);
                 Ok::<_, MeasureError>(Application::PAPER.map(|app| of(app).to_string()).join(", "))
             };
@@ -163,7 +163,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         procedure: Procedure::Measure(|model| {
             let rate = |percent| {
                 let model = model.with(Assumptions { rename_percent: percent, ..model.assumptions });
-                Ok::<_, MeasureError>(mega(model.null(Chip::Smt(8))?))
+                Ok::<_, MeasureError>(mega(model.null(PaperChip::Smt(8))?))
             };
             both(
                 ("100 registers beyond the architectural ones", format!("{} on the null application", rate(100)?)),
@@ -183,8 +183,8 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         procedure: Procedure::Measure(|model| {
             let os = model.with(Assumptions { classify_in: ClassifyIn::Os, ..model.assumptions });
             both(
-                ("classified in the worker", format!("{:.1} %", overhead(model, Chip::Cmp(8))?)),
-                ("classified in the OS thread", format!("{:.1} %", overhead(&os, Chip::Cmp(8))?)),
+                ("classified in the worker", format!("{:.1} %", overhead(model, PaperChip::Cmp(8))?)),
+                ("classified in the OS thread", format!("{:.1} %", overhead(&os, PaperChip::Cmp(8))?)),
             )
         }),
         counts: "the first, in which section 4.1 has it (crowley2000.t5.cmp)",

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use mb_core::Clock;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread};
-use mb_netproc::parameters::{CacheParameters, Handler, Order, Policy, ProcessorParameters};
-use mb_netproc::{Arrival, Image, NetprocParameters, Report, Spine, Tables, TimedChip, presets};
+use mb_netproc::parameters::{CacheParameters, CoreOrder, Handler, Policy, ProcessorParameters};
+use mb_netproc::{Arrival, LoadedProgram, PacketMachineParameters, PacketReport, Spine, Tables, TimedChip, presets};
 use mb_packets::arrivals::arrivals;
 use mb_packets::session::{TABLES_SEED, filters, routes};
 use mb_packets::traffic::generate;
@@ -28,7 +28,7 @@ const HEAP: u64 = 8 << 20;
 
 /// A processor of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Chip {
+pub enum PaperChip {
     /// Simultaneous multithreading, with this many contexts and as many units.
     Smt(usize),
     /// This many cores of one unit each.
@@ -39,7 +39,7 @@ pub enum Chip {
     Superscalar,
 }
 
-impl Chip {
+impl PaperChip {
     /// The three with eight units that figures 5 to 7 compare.
     pub const THREE: [Self; 3] = [Self::Smt(8), Self::Cmp(8), Self::Cmp2(4)];
 
@@ -60,16 +60,16 @@ impl Chip {
     ///
     /// # Errors
     /// When a preset cannot be read.
-    pub fn parameters(self) -> Result<NetprocParameters, MeasureError> {
-        let preset: NetprocParameters = self.preset()?.typed();
+    pub fn parameters(self) -> Result<PacketMachineParameters, MeasureError> {
+        let preset: PacketMachineParameters = self.preset()?.typed();
         Ok(match self {
             // Presets have at most 8 cores.
             Self::Cmp(cores) => {
-                NetprocParameters { processor: ProcessorParameters { cores, ..preset.processor }, ..preset }
+                PacketMachineParameters { processor: ProcessorParameters { cores, ..preset.processor }, ..preset }
             }
             Self::Superscalar => {
                 let processor = ProcessorParameters { contexts: 1, fetch_threads: 1, ..preset.processor };
-                NetprocParameters { processor, ..preset }
+                PacketMachineParameters { processor, ..preset }
             }
             Self::Smt(_) | Self::Cmp2(_) => preset,
         })
@@ -122,7 +122,7 @@ pub enum Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumptions {
     /// Order of issue.
-    pub order: Order,
+    pub order: CoreOrder,
     /// Which contexts of the SMT fetch.
     pub fetch: Policy,
     /// Rename registers over those of the presets, in percent.
@@ -149,7 +149,7 @@ impl Default for Assumptions {
     /// Those by which claims are judged.
     fn default() -> Self {
         Self {
-            order: Order::OutOfOrder,
+            order: CoreOrder::OutOfOrder,
             fetch: Policy::Icount,
             rename_percent: 100,
             l1_bytes: 32 << 10,
@@ -168,7 +168,7 @@ impl Default for Assumptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Experiment {
     /// The processor.
-    pub chip: Chip,
+    pub chip: PaperChip,
     /// What happens to packets.
     pub work: Work,
     /// Who classifies.
@@ -190,11 +190,11 @@ impl Experiment {
     ///
     /// # Errors
     /// When a preset cannot be read.
-    pub fn parameters(&self) -> Result<NetprocParameters, MeasureError> {
+    pub fn parameters(&self) -> Result<PacketMachineParameters, MeasureError> {
         let preset = self.chip.parameters()?;
         let Assumptions { order, fetch, rename_percent, l1_bytes, idle, os_idle, classify_in, os, mhz, .. } =
             self.assumptions;
-        Ok(NetprocParameters {
+        Ok(PacketMachineParameters {
             clock: Clock::from_mhz(mhz),
             application: match self.work {
                 Work::Null => Handler::Null,
@@ -281,11 +281,11 @@ impl Experiment {
     }
 
     /// The memory from which the run starts.
-    pub(super) fn image(&self, filters: &FilterSet, routes: &RouteTable) -> Result<Image, MeasureError> {
+    pub(super) fn image(&self, filters: &FilterSet, routes: &RouteTable) -> Result<LoadedProgram, MeasureError> {
         let tables =
             Tables { filters: filters.filters().to_vec(), routes: routes.routes().to_vec(), routes6: routes.routes6() };
         let parameters = self.parameters()?;
-        Image::new(Spine::Plain.file(), parameters.harts(), &parameters.spine(), &tables, parameters.heap_bytes)
+        LoadedProgram::new(Spine::Plain.file(), parameters.harts(), &parameters.spine(), &tables, parameters.heap_bytes)
             .map_err(|error| self.failed(error.to_string()))
     }
 
@@ -293,7 +293,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When the run ends early, a packet is lost, or a decision is wrong.
-    pub fn simulate(&self) -> Result<Report, MeasureError> {
+    pub fn simulate(&self) -> Result<PacketReport, MeasureError> {
         let (filters, routes, arrivals) = self.input()?;
         let parameters = self.parameters()?;
         let image = self.image(&filters, &routes)?;

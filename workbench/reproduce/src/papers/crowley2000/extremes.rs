@@ -4,7 +4,7 @@
 use mb_netproc::contract::{Application, Classifier};
 
 use super::Interpretations;
-use super::experiment::{Chip, Work};
+use super::experiment::{PaperChip, Work};
 use super::model::Model;
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
 use crate::error::MeasureError;
@@ -36,19 +36,19 @@ pub(super) const ALMOST: f64 = 0.10;
 
 pub(super) const NULL: &[ClaimTest<Model>] = &[
     measure("crowley2000.null.smt_cycles", |model: &Model| {
-        let report = model.report(Chip::Smt(8), Work::Null, Classifier::Hardware)?;
+        let report = model.report(PaperChip::Smt(8), Work::Null, Classifier::Hardware)?;
         number(report.cycles as f64 / report.completed() as f64)
     }),
-    measure("crowley2000.null.smt_pps", |model: &Model| number(model.null(Chip::Smt(8))?)),
+    measure("crowley2000.null.smt_pps", |model: &Model| number(model.null(PaperChip::Smt(8))?)),
     measure("crowley2000.null.cmp_peak_lower", |model: &Model| {
-        let most = rates(model, 1..=8, Chip::Cmp)?.into_iter().fold(0.0, f64::max);
-        let smt = model.null(Chip::Smt(8))?;
+        let most = rates(model, 1..=8, PaperChip::Cmp)?.into_iter().fold(0.0, f64::max);
+        let smt = model.null(PaperChip::Smt(8))?;
         fact(most < smt, format!("CMP at most {}, SMT {}", mega(most), mega(smt)))
     }),
     differs(
         "crowley2000.null.cmp_flat",
         |model: &Model| {
-            let rates = rates(model, 2..=8, Chip::Cmp)?;
+            let rates = rates(model, 2..=8, PaperChip::Cmp)?;
             let [least, most] =
                 [rates.iter().copied().fold(f64::INFINITY, f64::min), rates.into_iter().fold(0.0, f64::max)];
             fact(most / least <= 1.0 + EQUAL, format!("{} to {} with 2 to 8 processors", mega(least), mega(most)))
@@ -57,18 +57,18 @@ pub(super) const NULL: &[ClaimTest<Model>] = &[
     ),
     differs(
         "crowley2000.null.cmp2_over_cmp",
-        |model: &Model| number(model.null(Chip::Cmp2(4))? / model.null(Chip::Cmp(8))? - 1.0),
+        |model: &Model| number(model.null(PaperChip::Cmp2(4))? / model.null(PaperChip::Cmp(8))? - 1.0),
         TWO_UNITS,
     ),
     measure("crowley2000.null.smt_over_cmp", |model: &Model| {
-        number(model.null(Chip::Smt(4))? / model.null(Chip::Cmp(4))? - 1.0)
+        number(model.null(PaperChip::Smt(4))? / model.null(PaperChip::Cmp(4))? - 1.0)
     }),
     differs(
         "crowley2000.null.smt_saturates",
         |model: &Model| {
-            let peak = model.null(Chip::Smt(8))?;
+            let peak = model.null(PaperChip::Smt(8))?;
             for contexts in 1..8 {
-                if model.null(Chip::Smt(contexts))? * (1.0 + EQUAL) >= peak {
+                if model.null(PaperChip::Smt(contexts))? * (1.0 + EQUAL) >= peak {
                     return number(contexts as f64);
                 }
             }
@@ -76,30 +76,37 @@ pub(super) const NULL: &[ClaimTest<Model>] = &[
         },
         FOUR,
     ),
-    measure("crowley2000.null.cmp_pps", |model: &Model| number(model.null(Chip::Cmp(8))?)),
-    differs("crowley2000.null.cmp2_pps", |model: &Model| number(model.null(Chip::Cmp2(4))?), TWO_UNITS),
+    measure("crowley2000.null.cmp_pps", |model: &Model| number(model.null(PaperChip::Cmp(8))?)),
+    differs("crowley2000.null.cmp2_pps", |model: &Model| number(model.null(PaperChip::Cmp2(4))?), TWO_UNITS),
 ];
 
 pub(super) const DES3: &[ClaimTest<Model>] = &[
     measure("crowley2000.des3.linear", |model: &Model| {
         let mut worst: f64 = 0.0;
-        for points in
-            [points(model, 2..=8, Chip::Smt)?, points(model, 2..=8, Chip::Cmp)?, points(model, 2..=4, Chip::Cmp2)?]
-        {
+        for points in [
+            points(model, 2..=8, PaperChip::Smt)?,
+            points(model, 2..=8, PaperChip::Cmp)?,
+            points(model, 2..=4, PaperChip::Cmp2)?,
+        ] {
             worst = worst.max(off_line(&points));
         }
         fact(worst <= EQUAL, format!("at most {:.1} % of the largest rate off a line", 100.0 * worst))
     }),
     measure("crowley2000.des3.ipc_single", |model: &Model| {
-        let report = model.report(Chip::Superscalar, Work::Alone(Application::TripleDes), Classifier::Hardware)?;
+        let report = model.report(PaperChip::Superscalar, Work::Alone(Application::TripleDes), Classifier::Hardware)?;
         number(report.ipc())
     }),
-    differs("crowley2000.des3.smt_over_cmp", |model: &Model| lead(model, Chip::Cmp, &[3, 4, 5, 6, 7, 8], 1), POLLS),
-    differs("crowley2000.des3.smt_over_cmp2", |model: &Model| lead(model, Chip::Cmp2, &[4, 6, 8], 2), SLOTS),
+    differs(
+        "crowley2000.des3.smt_over_cmp",
+        |model: &Model| lead(model, PaperChip::Cmp, &[3, 4, 5, 6, 7, 8], 1),
+        POLLS,
+    ),
+    differs("crowley2000.des3.smt_over_cmp2", |model: &Model| lead(model, PaperChip::Cmp2, &[4, 6, 8], 2), SLOTS),
     differs(
         "crowley2000.des3.shift_cmp",
         |model: &Model| {
-            let ratios = (2..8).map(|units| Ok(model.des3(Chip::Smt(units))? / model.des3(Chip::Cmp(units + 1))?));
+            let ratios =
+                (2..8).map(|units| Ok(model.des3(PaperChip::Smt(units))? / model.des3(PaperChip::Cmp(units + 1))?));
             almost_one(&ratios.collect::<Result<Vec<_>, MeasureError>>()?)
         },
         POLLS,
@@ -107,15 +114,15 @@ pub(super) const DES3: &[ClaimTest<Model>] = &[
     differs(
         "crowley2000.des3.shift_cmp2",
         |model: &Model| {
-            let ratios =
-                [2, 4, 6].map(|units| Ok(model.des3(Chip::Smt(units))? / model.des3(Chip::Cmp2(units / 2 + 1))?));
+            let ratios = [2, 4, 6]
+                .map(|units| Ok(model.des3(PaperChip::Smt(units))? / model.des3(PaperChip::Cmp2(units / 2 + 1))?));
             almost_one(&ratios.into_iter().collect::<Result<Vec<_>, MeasureError>>()?)
         },
         POLLS,
     ),
-    measure("crowley2000.des3.upper_smt", |model: &Model| number(model.des3(Chip::Smt(8))?)),
-    measure("crowley2000.des3.upper_cmp", |model: &Model| number(model.des3(Chip::Cmp(8))?)),
-    measure("crowley2000.des3.upper_cmp2", |model: &Model| number(model.des3(Chip::Cmp2(4))?)),
+    measure("crowley2000.des3.upper_smt", |model: &Model| number(model.des3(PaperChip::Smt(8))?)),
+    measure("crowley2000.des3.upper_cmp", |model: &Model| number(model.des3(PaperChip::Cmp(8))?)),
+    measure("crowley2000.des3.upper_cmp2", |model: &Model| number(model.des3(PaperChip::Cmp2(4))?)),
 ];
 
 /// Millions of packets in a second, as text.
@@ -123,7 +130,11 @@ pub(super) fn mega(rate: f64) -> String {
     format!("{:.3}e6/s", rate / 1e6)
 }
 
-fn rates(model: &Model, sizes: impl Iterator<Item = usize>, chip: fn(usize) -> Chip) -> Result<Vec<f64>, MeasureError> {
+fn rates(
+    model: &Model,
+    sizes: impl Iterator<Item = usize>,
+    chip: fn(usize) -> PaperChip,
+) -> Result<Vec<f64>, MeasureError> {
     sizes.map(|size| model.null(chip(size))).collect()
 }
 
@@ -131,7 +142,7 @@ fn rates(model: &Model, sizes: impl Iterator<Item = usize>, chip: fn(usize) -> C
 pub(super) fn points(
     model: &Model,
     sizes: impl Iterator<Item = usize>,
-    chip: fn(usize) -> Chip,
+    chip: fn(usize) -> PaperChip,
 ) -> Result<Vec<(f64, f64)>, MeasureError> {
     sizes.map(|size| Ok((chip(size).units() as f64, model.des3(chip(size))?))).collect()
 }
@@ -150,8 +161,9 @@ fn off_line(points: &[(f64, f64)]) -> f64 {
 }
 
 /// The SMT's lead over chips of as many units: with eight, and from the least to the most.
-fn lead(model: &Model, chip: fn(usize) -> Chip, units: &[usize], of_core: usize) -> Interpretations {
-    let leads = units.iter().map(|&units| Ok(model.des3(Chip::Smt(units))? / model.des3(chip(units / of_core))? - 1.0));
+fn lead(model: &Model, chip: fn(usize) -> PaperChip, units: &[usize], of_core: usize) -> Interpretations {
+    let leads =
+        units.iter().map(|&units| Ok(model.des3(PaperChip::Smt(units))? / model.des3(chip(units / of_core))? - 1.0));
     let leads = leads.collect::<Result<Vec<f64>, MeasureError>>()?;
     let [least, most] =
         [leads.iter().copied().fold(f64::INFINITY, f64::min), leads.iter().copied().fold(f64::NEG_INFINITY, f64::max)];

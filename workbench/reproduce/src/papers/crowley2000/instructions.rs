@@ -4,14 +4,14 @@
 
 use std::ops::{ControlFlow, Range};
 
-use mb_netproc::contract::{Application, Classifier, Register};
-use mb_netproc::processor::{Bytes, Counts, DeviceStore, Event, OutsideMemory, Stopped, Transfer};
-use mb_netproc::{FunctionalHarts, Image, Processor};
+use mb_netproc::contract::{Application, Classifier, ControllerRegister};
+use mb_netproc::processor::{Bytes, DeviceStore, DmaTransfer, OutsideMemory, ProcessorCounts, ProcessorEvent, Stopped};
+use mb_netproc::{FunctionalHarts, LoadedProgram, Processor};
 use mb_packets::{Mix, Sizes};
 use mb_processor::rv64::Operation;
 use mb_processor::{BranchKind, InstructionClass};
 
-use super::experiment::{Assumptions, Chip, Experiment, Work};
+use super::experiment::{Assumptions, Experiment, PaperChip, Work};
 use crate::error::MeasureError;
 
 /// Packets of a count; bursts are as long, so that every packet is of the application.
@@ -85,7 +85,7 @@ pub fn count(application: Application, sizes: Sizes) -> Result<Counted, MeasureE
         _ => Mix::IpForward,
     };
     let experiment = Experiment {
-        chip: Chip::Cmp(1),
+        chip: PaperChip::Cmp(1),
         work: Work::Scenario(mix, sizes),
         classifier: Classifier::Dpf,
         packets: PACKETS,
@@ -117,7 +117,7 @@ struct Observed {
 }
 
 impl Observed {
-    fn new(image: &Image) -> Self {
+    fn new(image: &LoadedProgram) -> Self {
         let address = |name: &str| image.program().symbol(name).map_or(0, |symbol| symbol.address);
         let part = |name: &str| address(&format!("np_{name}_text"))..address(&format!("np_{name}_text_end"));
         Self {
@@ -151,16 +151,16 @@ impl Bytes for Observed {
 }
 
 impl Processor for Observed {
-    fn run(&mut self, until: u64, events: &mut Vec<Event>) -> Result<(), Stopped> {
+    fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
         loop {
             let (pc, before) = (self.hart.pc(0), self.executed());
             self.hart.run(self.hart.cycle(), events)?;
             if self.executed() > before {
                 self.note(pc);
             }
-            let ready = |event: &Event| {
-                matches!(event, Event::Store(DeviceStore { offset, .. })
-                    if Register::at(*offset) == Some(Register::Ready))
+            let ready = |event: &ProcessorEvent| {
+                matches!(event, ProcessorEvent::Store(DeviceStore { offset, .. })
+                    if ControllerRegister::at(*offset) == Some(ControllerRegister::Ready))
             };
             if events.iter().any(ready) {
                 self.counts = [Classes::default(); 4];
@@ -175,7 +175,7 @@ impl Processor for Observed {
         self.hart.cycle()
     }
 
-    fn transfer(&mut self, tag: u64, transfer: Transfer<'_>) -> Result<(), OutsideMemory> {
+    fn transfer(&mut self, tag: u64, transfer: DmaTransfer<'_>) -> Result<(), OutsideMemory> {
         self.hart.transfer(tag, transfer)
     }
 
@@ -187,7 +187,7 @@ impl Processor for Observed {
         self.hart.is_idle()
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ProcessorCounts {
         self.hart.counts()
     }
 }

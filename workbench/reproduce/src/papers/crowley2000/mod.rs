@@ -23,11 +23,11 @@ pub mod variants;
 use mb_netproc::contract::Classifier;
 use mb_packets::{Mix, Sizes};
 
-use self::experiment::{Chip, Work};
+use self::experiment::{PaperChip, Work};
 use self::model::Model;
 use crate::claim_test::{ClaimTest, Interpretation};
 use crate::error::{MeasureError, ReproduceError};
-use crate::figures::{Figures, Parameter};
+use crate::figures::{CurveParameter, Figures};
 use crate::ledger::Claim;
 use crate::registry::Paper;
 use crate::study::StudyFile;
@@ -63,7 +63,7 @@ fn figures(model: &Model, claims: &[Claim], jobs: Option<usize>) -> Result<Optio
     let mut experiments = variants::experiments(model);
     experiments.extend(models.iter().flat_map(variants::experiments));
     let longer = charts::with_all_windows(model);
-    for chip in Chip::THREE {
+    for chip in PaperChip::THREE {
         experiments.insert(0, longer.experiment(chip, Work::Scenario(Mix::Vpn, Sizes::Imix), Classifier::Dpf));
     }
     model.runs.run_all(&experiments, jobs)?;
@@ -77,11 +77,11 @@ fn figures(model: &Model, claims: &[Claim], jobs: Option<usize>) -> Result<Optio
 }
 
 /// Every parameter of the processors with eight units.
-fn parameters() -> Result<Vec<Parameter>, MeasureError> {
+fn parameters() -> Result<Vec<CurveParameter>, MeasureError> {
     let mut all = Vec::new();
-    for chip in Chip::THREE {
+    for chip in PaperChip::THREE {
         for (spec, parameter) in chip.preset()?.iter() {
-            all.push(Parameter {
+            all.push(CurveParameter {
                 design: chip.name(),
                 name: spec.key.to_string(),
                 value: parameter.value.to_string(),

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use mb_netproc::Report;
+use mb_netproc::PacketReport;
 use mb_netproc::contract::{Application, Classifier};
 use mb_packets::{Mix, Sizes};
 
-use super::experiment::{Assumptions, Chip, Experiment, Work};
+use super::experiment::{Assumptions, Experiment, PaperChip, Work};
 use super::instructions::Counted;
 use super::runs::Runs;
 use crate::error::MeasureError;
@@ -69,7 +69,7 @@ impl Model {
 
     /// An experiment with the model's assumptions.
     #[must_use]
-    pub fn experiment(&self, chip: Chip, work: Work, classifier: Classifier) -> Experiment {
+    pub fn experiment(&self, chip: PaperChip, work: Work, classifier: Classifier) -> Experiment {
         let packets = match work {
             Work::Scenario(_, Sizes::Table2) => self.lengths.calibrated,
             Work::Scenario(Mix::Vpn, _) => self.lengths.vpn,
@@ -79,7 +79,7 @@ impl Model {
         };
         // What has no effect has one value, so that runs that are the same are done once.
         let (all, standard) = (self.assumptions, Assumptions::default());
-        let smt = matches!(chip, Chip::Smt(_) | Chip::Superscalar);
+        let smt = matches!(chip, PaperChip::Smt(_) | PaperChip::Superscalar);
         let assumptions = Assumptions {
             fetch: if smt { all.fetch } else { standard.fetch },
             priorities: if smt { all.priorities } else { standard.priorities },
@@ -94,7 +94,12 @@ impl Model {
     ///
     /// # Errors
     /// As [`Runs::report`].
-    pub fn report(&self, chip: Chip, work: Work, classifier: Classifier) -> Result<Arc<Report>, MeasureError> {
+    pub fn report(
+        &self,
+        chip: PaperChip,
+        work: Work,
+        classifier: Classifier,
+    ) -> Result<Arc<PacketReport>, MeasureError> {
         self.runs.report(&self.experiment(chip, work, classifier))
     }
 
@@ -102,28 +107,28 @@ impl Model {
     ///
     /// # Errors
     /// As [`Runs::report`].
-    pub fn rate(&self, chip: Chip, work: Work, classifier: Classifier) -> Result<f64, MeasureError> {
+    pub fn rate(&self, chip: PaperChip, work: Work, classifier: Classifier) -> Result<f64, MeasureError> {
         let experiment = self.experiment(chip, work, classifier);
         Ok(self.runs.report(&experiment)?.rate(experiment.clock()))
     }
 
     /// Packets in a second of the null application behind the ideal classifier (figure 3).
-    pub(super) fn null(&self, chip: Chip) -> Result<f64, MeasureError> {
+    pub(super) fn null(&self, chip: PaperChip) -> Result<f64, MeasureError> {
         self.rate(chip, Work::Null, Classifier::Hardware)
     }
 
     /// Packets in a second of 3DES behind the ideal classifier (figure 4).
-    pub(super) fn des3(&self, chip: Chip) -> Result<f64, MeasureError> {
+    pub(super) fn des3(&self, chip: PaperChip) -> Result<f64, MeasureError> {
         self.rate(chip, Work::Alone(Application::TripleDes), Classifier::Hardware)
     }
 
     /// Packets in a second of a scenario (figures 5 to 8), which the software classifies.
-    pub(super) fn scenario(&self, chip: Chip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
+    pub(super) fn scenario(&self, chip: PaperChip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
         self.rate(chip, Work::Scenario(mix, sizes), Classifier::Dpf)
     }
 
     /// Packets in a second, window by window.
-    pub(super) fn windows(&self, chip: Chip, mix: Mix, sizes: Sizes) -> Result<Vec<f64>, MeasureError> {
+    pub(super) fn windows(&self, chip: PaperChip, mix: Mix, sizes: Sizes) -> Result<Vec<f64>, MeasureError> {
         let experiment = self.experiment(chip, Work::Scenario(mix, sizes), Classifier::Dpf);
         let report = self.runs.report(&experiment)?;
         Ok(report.windows.iter().map(|window| window.rate(experiment.clock())).collect())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mb_netproc::Report;
+use mb_netproc::PacketReport;
 use mb_netproc::contract::Application;
 use mb_packets::Sizes;
 
@@ -16,7 +16,7 @@ use crate::error::MeasureError;
 /// Reports by experiment, and counts of instructions by application and lengths. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    reports: Arc<Mutex<BTreeMap<String, Arc<Report>>>>,
+    reports: Arc<Mutex<BTreeMap<String, Arc<PacketReport>>>>,
     counts: Arc<Mutex<BTreeMap<String, Counted>>>,
 }
 
@@ -25,7 +25,7 @@ impl Runs {
     ///
     /// # Errors
     /// As [`Experiment::simulate`].
-    pub fn report(&self, experiment: &Experiment) -> Result<Arc<Report>, MeasureError> {
+    pub fn report(&self, experiment: &Experiment) -> Result<Arc<PacketReport>, MeasureError> {
         // Every field of an experiment is a number or a word, which its debug form shows.
         let key = format!("{experiment:?}");
         if let Some(report) = locked(&self.reports).get(&key) {
@@ -75,7 +75,7 @@ impl Runs {
 
     /// Every report, with the experiment as text.
     #[must_use]
-    pub fn all(&self) -> Vec<(String, Arc<Report>)> {
+    pub fn all(&self) -> Vec<(String, Arc<PacketReport>)> {
         locked(&self.reports).iter().map(|(key, report)| (key.clone(), Arc::clone(report))).collect()
     }
 

@@ -6,7 +6,7 @@ use mb_packets::{Mix, Sizes};
 
 use super::Interpretations;
 use super::arithmetic::measured_mean;
-use super::experiment::{Chip, Work};
+use super::experiment::{PaperChip, Work};
 use super::extremes::{ALMOST, EQUAL};
 use super::model::Model;
 use super::table2::by_sizes;
@@ -27,10 +27,10 @@ const WORKERS: &str = "Our 3DES takes 117,000 instructions for a packet of the I
 const TREND: &str = "Windows hold the same packets on every processor, and what makes a window slow is 3DES, on \
      CMP as on CMP2. Bursts of 4, 16 and 64 packets were tried.";
 
-const SMT: Chip = Chip::Smt(8);
-const CMP: Chip = Chip::Cmp(8);
-const CMP2: Chip = Chip::Cmp2(4);
-const CMP2_8: Chip = Chip::Cmp2(8);
+const SMT: PaperChip = PaperChip::Smt(8);
+const CMP: PaperChip = PaperChip::Cmp(8);
+const CMP2: PaperChip = PaperChip::Cmp2(4);
+const CMP2_8: PaperChip = PaperChip::Cmp2(8);
 /// The scenarios, in the order of Table 6.
 pub(super) const MIXES: [Mix; 3] = [Mix::Router, Mix::WebSwitch, Mix::Vpn];
 
@@ -54,7 +54,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     differs(
         "crowley2000.router.cmp2_variable",
         |model: &Model| {
-            let [smt, cmp, cmp2] = Chip::THREE.map(|chip| model.windows(chip, Mix::Router, Sizes::Imix));
+            let [smt, cmp, cmp2] = PaperChip::THREE.map(|chip| model.windows(chip, Mix::Router, Sizes::Imix));
             let (smt, cmp, cmp2) = (smt?, cmp?, cmp2?);
             let trend = correlation(&cmp, &cmp2);
             let [smt, cmp, cmp2] = [smt, cmp, cmp2].map(|windows| variation(&windows));
@@ -81,7 +81,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
             by_sizes(model, |sizes| {
                 let mut so = true;
                 let mut shown = Vec::new();
-                for chip in Chip::THREE {
+                for chip in PaperChip::THREE {
                     let web = model.scenario(chip, Mix::WebSwitch, sizes)?;
                     let router = model.scenario(chip, Mix::Router, sizes)?;
                     so &= web < router;
@@ -116,7 +116,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
         })
     }),
     measure("crowley2000.vpn.no_variability", |model: &Model| {
-        let [smt, cmp, cmp2] = Chip::THREE.map(|chip| deviation(model, chip, Mix::Vpn, Sizes::Imix));
+        let [smt, cmp, cmp2] = PaperChip::THREE.map(|chip| deviation(model, chip, Mix::Vpn, Sizes::Imix));
         let (smt, cmp, cmp2) = (smt?, cmp?, cmp2?);
         let so = cmp2 <= smt.max(cmp) * (1.0 + ALMOST);
         fact(so, format!("deviation of a window CMP2 {cmp2:.2}, CMP {cmp:.2}, SMT {smt:.2}"))
@@ -163,7 +163,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     measure("crowley2000.sum.os_dominates_light", |model: &Model| {
         let mut so = true;
         let mut shown = Vec::new();
-        for chip in Chip::THREE {
+        for chip in PaperChip::THREE {
             let light = model.rate(chip, Work::Alone(Application::IpForward), Classifier::Dpf)?;
             let share = light / model.rate(chip, Work::Null, Classifier::Dpf)?;
             so &= share >= 1.0 - ALMOST;
@@ -198,18 +198,24 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     ),
     measure("crowley2000.sum.n_plus_1", |model: &Model| {
         by_sizes(model, |sizes| {
-            let ratio = ratio(model, SMT, Chip::Cmp(9), Mix::Vpn, sizes)?;
+            let ratio = ratio(model, SMT, PaperChip::Cmp(9), Mix::Vpn, sizes)?;
             Ok(Measured::Fact((ratio - 1.0).abs() <= ALMOST, format!("VPN node: SMT(8) {ratio:.2} times CMP(9)")))
         })
     }),
 ];
 
 /// One rate over another.
-pub(super) fn ratio(model: &Model, chip: Chip, over: Chip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
+pub(super) fn ratio(
+    model: &Model,
+    chip: PaperChip,
+    over: PaperChip,
+    mix: Mix,
+    sizes: Sizes,
+) -> Result<f64, MeasureError> {
     Ok(model.scenario(chip, mix, sizes)? / model.scenario(over, mix, sizes)?)
 }
 
-fn lead(model: &Model, chip: Chip, over: Chip, mix: Mix) -> Interpretations {
+fn lead(model: &Model, chip: PaperChip, over: PaperChip, mix: Mix) -> Interpretations {
     by_sizes(model, |sizes| Ok(Measured::Number(ratio(model, chip, over, mix, sizes)? - 1.0)))
 }
 
@@ -222,7 +228,13 @@ fn all(ratios: [Result<f64, MeasureError>; 3], holds: fn(f64) -> bool, over: &st
 }
 
 /// Lowest, mean and highest ratio of two chips' windows.
-fn relative(model: &Model, chip: Chip, over: Chip, mix: Mix, sizes: Sizes) -> Result<(f64, f64, f64), MeasureError> {
+fn relative(
+    model: &Model,
+    chip: PaperChip,
+    over: PaperChip,
+    mix: Mix,
+    sizes: Sizes,
+) -> Result<(f64, f64, f64), MeasureError> {
     let (ours, theirs) = (model.windows(chip, mix, sizes)?, model.windows(over, mix, sizes)?);
     let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
@@ -230,6 +242,6 @@ fn relative(model: &Model, chip: Chip, over: Chip, mix: Mix, sizes: Sizes) -> Re
 }
 
 /// Standard deviation of windows over their mean.
-fn deviation(model: &Model, chip: Chip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
+fn deviation(model: &Model, chip: PaperChip, mix: Mix, sizes: Sizes) -> Result<f64, MeasureError> {
     Ok(variation(&model.windows(chip, mix, sizes)?))
 }

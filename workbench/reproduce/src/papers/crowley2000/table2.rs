@@ -4,11 +4,11 @@
 //! Lengths of packets are not printed. The Internet mix counts; the lengths of [`Sizes::Table2`]
 //! were chosen so that MD5 and 3DES execute the counts of Table 2, and are calibrated.
 
-use mb_netproc::Report;
+use mb_netproc::PacketReport;
 use mb_netproc::contract::{Application, Classifier};
 use mb_packets::Sizes;
 
-use super::experiment::{Chip, Work};
+use super::experiment::{PaperChip, Work};
 use super::instructions::Classes;
 use super::model::Model;
 use super::{IMIX, Interpretations, TABLE2};
@@ -123,7 +123,9 @@ fn both_parts(model: &Model, application: Application, value: impl Fn(&Classes) 
 /// and of packets, and on eight, which also invalidate each other's lines.
 fn miss_rate(model: &Model) -> Interpretations {
     let mut all = Vec::new();
-    for (chip, name) in [(Chip::Cmp(1), "one core"), (Chip::Smt(8), "SMT"), (Chip::Cmp(8), "eight cores")] {
+    for (chip, name) in
+        [(PaperChip::Cmp(1), "one core"), (PaperChip::Smt(8), "SMT"), (PaperChip::Cmp(8), "eight cores")]
+    {
         let mut worst: f64 = 0.0;
         for application in Application::PAPER {
             let report = model.report(chip, Work::Alone(application), Classifier::Dpf)?;
@@ -137,7 +139,7 @@ fn miss_rate(model: &Model) -> Interpretations {
 }
 
 /// Misses, and loads or fetches, of all L1 caches of one kind.
-fn accesses(report: &Report, cache: &str) -> Result<(f64, f64), MeasureError> {
+fn accesses(report: &PacketReport, cache: &str) -> Result<(f64, f64), MeasureError> {
     let count = |event: &str| {
         let name = format!("{cache} {event}");
         let found = report.memory.iter().find(|count| count.name == name);

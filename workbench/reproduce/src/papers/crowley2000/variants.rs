@@ -2,10 +2,10 @@
 //! What the paper leaves open, one assumption at a time, and its further work.
 
 use mb_netproc::contract::{Classifier, ClassifyIn, Idle, OsThread};
-use mb_netproc::parameters::{Order, Policy};
+use mb_netproc::parameters::{CoreOrder, Policy};
 use mb_packets::Sizes;
 
-use super::experiment::{Assumptions, Chip, Experiment, Work};
+use super::experiment::{Assumptions, Experiment, PaperChip, Work};
 use super::model::{Lengths, Model};
 use super::scenarios::MIXES;
 use crate::error::ReproduceError;
@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 
 /// An assumption with another value than the one that counts.
 #[derive(Clone, Copy, Debug)]
-pub struct Variant {
+pub struct AssumptionVariant {
     /// The assumption.
     pub assumption: &'static str,
     /// Its value.
@@ -26,32 +26,56 @@ pub struct Variant {
 }
 
 /// Every assumption that is varied; the paper says nothing of them, or two things.
-pub const OPEN: [Variant; 10] = [
-    Variant {
+pub const OPEN: [AssumptionVariant; 10] = [
+    AssumptionVariant {
         assumption: "fetch policy of the SMT",
         value: "round robin",
         change: |all| Assumptions { fetch: Policy::RoundRobin, ..all },
     },
-    Variant { assumption: "idle workers", value: "spin", change: |all| Assumptions { idle: Idle::Spin, ..all } },
-    Variant { assumption: "idle OS thread", value: "waits", change: |all| Assumptions { os_idle: Idle::Wait, ..all } },
-    Variant { assumption: "rename registers", value: "half", change: |all| Assumptions { rename_percent: 50, ..all } },
-    Variant {
+    AssumptionVariant {
+        assumption: "idle workers",
+        value: "spin",
+        change: |all| Assumptions { idle: Idle::Spin, ..all },
+    },
+    AssumptionVariant {
+        assumption: "idle OS thread",
+        value: "waits",
+        change: |all| Assumptions { os_idle: Idle::Wait, ..all },
+    },
+    AssumptionVariant {
+        assumption: "rename registers",
+        value: "half",
+        change: |all| Assumptions { rename_percent: 50, ..all },
+    },
+    AssumptionVariant {
         assumption: "rename registers",
         value: "twice as many",
         change: |all| Assumptions { rename_percent: 200, ..all },
     },
-    Variant { assumption: "mean burst", value: "4 packets", change: |all| Assumptions { mean_burst: 4, ..all } },
-    Variant { assumption: "mean burst", value: "64 packets", change: |all| Assumptions { mean_burst: 64, ..all } },
-    Variant { assumption: "L1 caches", value: "4 KB", change: |all| Assumptions { l1_bytes: 4 << 10, ..all } },
-    Variant {
+    AssumptionVariant {
+        assumption: "mean burst",
+        value: "4 packets",
+        change: |all| Assumptions { mean_burst: 4, ..all },
+    },
+    AssumptionVariant {
+        assumption: "mean burst",
+        value: "64 packets",
+        change: |all| Assumptions { mean_burst: 64, ..all },
+    },
+    AssumptionVariant {
+        assumption: "L1 caches",
+        value: "4 KB",
+        change: |all| Assumptions { l1_bytes: 4 << 10, ..all },
+    },
+    AssumptionVariant {
         assumption: "who classifies",
         value: "the OS thread",
         change: |all| Assumptions { classify_in: ClassifyIn::Os, ..all },
     },
-    Variant {
+    AssumptionVariant {
         assumption: "order of issue",
         value: "in order",
-        change: |all| Assumptions { order: Order::InOrder, ..all },
+        change: |all| Assumptions { order: CoreOrder::InOrder, ..all },
     },
 ];
 
@@ -68,32 +92,40 @@ const COUNTING: [(&str, &str); 8] = [
 ];
 
 /// What sections 3.3, 3.4 and 6 name as further work: a processor and what is changed.
-pub const FURTHER: [(&str, Chip, Variant); 5] = [
-    ("CMP, OS work on every core", Chip::Cmp(8), SPREAD),
-    ("CMP2, OS work on every core", Chip::Cmp2(4), SPREAD),
+pub const FURTHER: [(&str, PaperChip, AssumptionVariant); 5] = [
+    ("CMP, OS work on every core", PaperChip::Cmp(8), SPREAD),
+    ("CMP2, OS work on every core", PaperChip::Cmp2(4), SPREAD),
     (
         "SMT, OS thread fetches first",
-        Chip::Smt(8),
-        Variant { assumption: "priority", value: "OS", change: |all| Assumptions { priorities: (0, 1), ..all } },
+        PaperChip::Smt(8),
+        AssumptionVariant {
+            assumption: "priority",
+            value: "OS",
+            change: |all| Assumptions { priorities: (0, 1), ..all },
+        },
     ),
     (
         "SMT, workers fetch first",
-        Chip::Smt(8),
-        Variant { assumption: "priority", value: "workers", change: |all| Assumptions { priorities: (1, 0), ..all } },
+        PaperChip::Smt(8),
+        AssumptionVariant {
+            assumption: "priority",
+            value: "workers",
+            change: |all| Assumptions { priorities: (1, 0), ..all },
+        },
     ),
     (
         "CMP at 625 MHz",
-        Chip::Cmp(8),
-        Variant { assumption: "clock", value: "625 MHz", change: |all| Assumptions { mhz: 625, ..all } },
+        PaperChip::Cmp(8),
+        AssumptionVariant { assumption: "clock", value: "625 MHz", change: |all| Assumptions { mhz: 625, ..all } },
     ),
 ];
 
-const SPREAD: Variant =
-    Variant { assumption: "OS", value: "spread", change: |all| Assumptions { os: OsThread::Spread, ..all } };
+const SPREAD: AssumptionVariant =
+    AssumptionVariant { assumption: "OS", value: "spread", change: |all| Assumptions { os: OsThread::Spread, ..all } };
 
 /// The model of a variant, with short runs; `None`: the one with the assumptions that count.
 #[must_use]
-pub fn model(base: &Model, variant: Option<&Variant>) -> Model {
+pub fn model(base: &Model, variant: Option<&AssumptionVariant>) -> Model {
     let assumptions = variant.map_or(base.assumptions, |variant| (variant.change)(base.assumptions));
     Model { assumptions, lengths: Lengths::SHORT, calibrated: false, ..base.clone() }
 }
@@ -111,22 +143,22 @@ pub fn experiments(model: &Model) -> Vec<Experiment> {
     let mut add = |chip, work, classifier| all.push(model.experiment(chip, work, classifier));
     let alone = |application| Work::Alone(application);
     let chips = (1..=8).flat_map(|number| {
-        [Some(Chip::Smt(number)), Some(Chip::Cmp(number)), (number <= 4).then_some(Chip::Cmp2(number))]
+        [Some(PaperChip::Smt(number)), Some(PaperChip::Cmp(number)), (number <= 4).then_some(PaperChip::Cmp2(number))]
     });
     for chip in chips.flatten() {
         add(chip, Work::Null, Classifier::Hardware);
         add(chip, alone(mb_netproc::contract::Application::TripleDes), Classifier::Hardware);
     }
-    add(Chip::Superscalar, alone(mb_netproc::contract::Application::TripleDes), Classifier::Hardware);
+    add(PaperChip::Superscalar, alone(mb_netproc::contract::Application::TripleDes), Classifier::Hardware);
     for mix in MIXES {
-        for chip in [Chip::Smt(8), Chip::Cmp(8), Chip::Cmp2(4), Chip::Cmp2(8)] {
+        for chip in [PaperChip::Smt(8), PaperChip::Cmp(8), PaperChip::Cmp2(4), PaperChip::Cmp2(8)] {
             add(chip, Work::Scenario(mix, Sizes::Imix), Classifier::Dpf);
             if model.calibrated {
                 add(chip, Work::Scenario(mix, Sizes::Table2), Classifier::Dpf);
             }
         }
     }
-    for chip in Chip::THREE {
+    for chip in PaperChip::THREE {
         add(chip, Work::Null, Classifier::Dpf);
         add(chip, alone(mb_netproc::contract::Application::IpForward), Classifier::Dpf);
         add(chip, alone(mb_netproc::contract::Application::TripleDes), Classifier::Dpf);
@@ -155,7 +187,7 @@ pub fn assumption_values(
         .filter(|claim| claim.paper == paper.key && matches!(claim.evidence, Some(Evidence::Predicted { .. })))
         .cloned()
         .collect();
-    let value = |assumption: &str, value: &str, baseline, variant: Option<&Variant>| {
+    let value = |assumption: &str, value: &str, baseline, variant: Option<&AssumptionVariant>| {
         let findings = paper.findings(&predicted, &model(base, variant))?;
         let holds = findings.iter().filter(|finding| finding.verdict == Verdict::Holds).count();
         Ok::<_, ReproduceError>(AssumptionValue {

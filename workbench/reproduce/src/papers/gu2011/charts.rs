@@ -5,9 +5,9 @@
 //! times and L1 misses are drawn as what is left, and misses of the L2 as shares of the private and global ones that
 //! unmodified MPI has.
 
-use super::model::{KERNELS, LARGE, Model, PATTERNS, Quantity};
-use super::runs::{Benchmark, Chip, Transport};
-use crate::chart::{Anchor, Chart, Form, Point, Series};
+use super::model::{Figure10Quantity, KERNELS, LARGE, Model, PATTERNS};
+use super::runs::{ChipBenchmark, ChipVariant, Transport};
+use crate::chart::{Anchor, Chart, ChartPoint, Series, SeriesForm};
 use crate::curve::Limit;
 use crate::error::MeasureError;
 
@@ -19,11 +19,11 @@ const SHARE: &str = "% of the L2 misses of unmodified MPI";
 const UNMODIFIED: &str = "unmodified MPI";
 
 /// A value of a benchmark.
-type Measure<'a> = &'a dyn Fn(Benchmark) -> Result<f64, MeasureError>;
+type Measure<'a> = &'a dyn Fn(ChipBenchmark) -> Result<f64, MeasureError>;
 
 /// What the paper leaves open, with other values than those by which claims are judged.
 fn open(model: &Model) -> Vec<Model> {
-    let chip = |change: fn(&mut Chip)| {
+    let chip = |change: fn(&mut ChipVariant)| {
         let mut chip = model.chip.clone();
         change(&mut chip);
         model.on(chip)
@@ -44,9 +44,10 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
     let benchmarks: Vec<_> = PATTERNS.into_iter().chain(KERNELS).collect();
     let open = open(model);
     let mut charts = Vec::new();
-    for (name, what, quantity) in
-        [("gu2011-figure10-time", "execution time", Quantity::Time), ("gu2011-figure10-l1", "L1 misses", Quantity::L1)]
-    {
+    for (name, what, quantity) in [
+        ("gu2011-figure10-time", "execution time", Figure10Quantity::Time),
+        ("gu2011-figure10-l1", "L1 misses", Figure10Quantity::L1),
+    ] {
         let left = |design| move |benchmark| Ok(100.0 - model.reduction(benchmark, design, quantity)?);
         let (base, copy, cache) = (left(Base), left(OptCopy), left(OptCache));
         let series: [(&str, Measure<'_>); 3] =
@@ -55,14 +56,14 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
         ranges(&mut chart, &benchmarks, &open, &|model, benchmark, transport| {
             Ok(100.0 - model.reduction(benchmark, transport, quantity)?)
         });
-        if quantity == Quantity::L1 {
+        if quantity == Figure10Quantity::L1 {
             anchor(&mut chart, "gu2011.basemoped.l1_imb", &PATTERNS, Limit::Below, &|_| Ok(50.0));
         }
         charts.push(chart);
     }
     for (name, what, quantity) in [
-        ("gu2011-figure10-private", "private L2 misses", Quantity::Private),
-        ("gu2011-figure10-global", "global L2 misses", Quantity::Global),
+        ("gu2011-figure10-private", "private L2 misses", Figure10Quantity::Private),
+        ("gu2011-figure10-global", "global L2 misses", Figure10Quantity::Global),
     ] {
         let of = |transport| move |benchmark| share(model, model, benchmark, transport, quantity);
         let (shm, base, copy, cache) = (of(Shm), of(Base), of(OptCopy), of(OptCache));
@@ -72,7 +73,7 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
         ranges(&mut chart, &benchmarks, &open, &|model, benchmark, transport| {
             share(model, model, benchmark, transport, quantity)
         });
-        if quantity == Quantity::Private {
+        if quantity == Figure10Quantity::Private {
             let half = |benchmark| Ok(shm(benchmark)? / 2.0);
             anchor(
                 &mut chart,
@@ -87,7 +88,8 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
         }
         charts.push(chart);
     }
-    let left = |design| move |benchmark| Ok(100.0 - model.reduction_from(Base, benchmark, design, Quantity::Global)?);
+    let left =
+        |design| move |benchmark| Ok(100.0 - model.reduction_from(Base, benchmark, design, Figure10Quantity::Global)?);
     let (copy, cache) = (left(OptCopy), left(OptCache));
     let series: [(&str, Measure<'_>); 2] = [(OptCopy.name(), &copy), (OptCache.name(), &cache)];
     let title = "gu2011 section 6: global L2 misses with messages of 1 MB".to_owned();
@@ -100,19 +102,19 @@ pub(super) fn all(model: &Model) -> Vec<Chart> {
 fn share(
     model: &Model,
     reference: &Model,
-    benchmark: Benchmark,
+    benchmark: ChipBenchmark,
     transport: Transport,
-    quantity: Quantity,
+    quantity: Figure10Quantity,
 ) -> Result<f64, MeasureError> {
-    let all =
-        reference.count(benchmark, Shm, Quantity::Private)? + reference.count(benchmark, Shm, Quantity::Global)?;
+    let all = reference.count(benchmark, Shm, Figure10Quantity::Private)?
+        + reference.count(benchmark, Shm, Figure10Quantity::Global)?;
     Ok(100.0 * model.count(benchmark, transport, quantity)? / all)
 }
 
 /// Misses to memory with and without the migratory rule.
-fn migratory(model: &Model, benchmarks: &[Benchmark]) -> Chart {
-    let without = &model.on(Chip { migratory: false, ..model.chip.clone() });
-    let of = |on, transport| move |benchmark| share(on, model, benchmark, transport, Quantity::Global);
+fn migratory(model: &Model, benchmarks: &[ChipBenchmark]) -> Chart {
+    let without = &model.on(ChipVariant { migratory: false, ..model.chip.clone() });
+    let of = |on, transport| move |benchmark| share(on, model, benchmark, transport, Figure10Quantity::Global);
     let (shm, base, shm_without, base_without) = (of(model, Shm), of(model, Base), of(without, Shm), of(without, Base));
     let series: [(&str, Measure<'_>); 4] = [
         (UNMODIFIED, &shm),
@@ -129,7 +131,7 @@ fn bars(
     name: &'static str,
     title: String,
     y: &'static str,
-    benchmarks: &[Benchmark],
+    benchmarks: &[ChipBenchmark],
     all: &[(&str, Measure<'_>)],
 ) -> Chart {
     let present: Vec<_> =
@@ -137,21 +139,22 @@ fn bars(
     let series = all
         .iter()
         .map(|(name, of)| {
-            let point = |(x, &benchmark): (u32, &Benchmark)| Some(Point::new(f64::from(x), of(benchmark).ok()?));
+            let point =
+                |(x, &benchmark): (u32, &ChipBenchmark)| Some(ChartPoint::new(f64::from(x), of(benchmark).ok()?));
             let points = (0..).zip(&present).filter_map(point).collect();
             Series { name: (*name).to_owned(), counts: true, points, level: None }
         })
         .collect();
     let positions = present.iter().map(|benchmark| benchmark.name()).collect();
-    Chart { name, title, x: BENCHMARK, y, form: Form::Bars, positions, series, anchors: Vec::new() }
+    Chart { name, title, x: BENCHMARK, y, form: SeriesForm::Bars, positions, series, anchors: Vec::new() }
 }
 
 /// Gives each bar the lowest and the highest value on `models`, as far as they were run.
 fn ranges(
     chart: &mut Chart,
-    benchmarks: &[Benchmark],
+    benchmarks: &[ChipBenchmark],
     models: &[Model],
-    of: &dyn Fn(&Model, Benchmark, Transport) -> Result<f64, MeasureError>,
+    of: &dyn Fn(&Model, ChipBenchmark, Transport) -> Result<f64, MeasureError>,
 ) {
     for series in &mut chart.series {
         let transport = Transport::DESIGNS.into_iter().find(|design| design.name() == series.name).unwrap_or(Shm);
@@ -168,7 +171,7 @@ fn ranges(
 }
 
 /// A limit of BASEMOPED's bars of some benchmarks.
-fn anchor(chart: &mut Chart, claim: &'static str, benchmarks: &[Benchmark], limit: Limit, of: Measure<'_>) {
+fn anchor(chart: &mut Chart, claim: &'static str, benchmarks: &[ChipBenchmark], limit: Limit, of: Measure<'_>) {
     for benchmark in benchmarks {
         let place = (0u32..).zip(&chart.positions).find(|(_, name)| **name == benchmark.name());
         if let (Some((x, _)), Ok(value)) = (place, of(*benchmark)) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Section 6: figure 10 and what is said of messages of 1 MB, from the table of runs.
 
-use super::model::{KERNELS, LARGE, Model, PATTERNS, Quantity};
-use super::runs::{Benchmark, Chip, Transport};
+use super::model::{Figure10Quantity, KERNELS, LARGE, Model, PATTERNS};
+use super::runs::{ChipBenchmark, ChipVariant, Transport};
 use super::{Interpretations, reasons};
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
-use Quantity::{Global, GlobalOfCores, L1, Private, PrivateOfCores, Time};
+use Figure10Quantity::{Global, GlobalOfCores, L1, Private, PrivateOfCores, Time};
 use Transport::{Base, OptCache, OptCopy, Shm};
 
 /// Percentage points within which reductions are almost the same, and per cent of a time that are not significant.
@@ -67,11 +67,11 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
 const EVERY: &str = "";
 const WITH_DEVICES: &str = "requests of devices included";
 const CORES_ALONE: &str = "requests of cores alone";
-const PRIVATE: [(&str, Quantity); 2] = [(WITH_DEVICES, Private), (CORES_ALONE, PrivateOfCores)];
+const PRIVATE: [(&str, Figure10Quantity); 2] = [(WITH_DEVICES, Private), (CORES_ALONE, PrivateOfCores)];
 
 /// Reductions of the benchmarks that were run.
 struct Reductions {
-    found: Vec<(Benchmark, f64)>,
+    found: Vec<(ChipBenchmark, f64)>,
     missing: Vec<String>,
 }
 
@@ -85,8 +85,9 @@ impl Reductions {
     }
 
     fn ends(&self) -> (f64, f64) {
-        let fold =
-            |(low, high): (f64, f64), (_, reduction): &(Benchmark, f64)| (low.min(*reduction), high.max(*reduction));
+        let fold = |(low, high): (f64, f64), (_, reduction): &(ChipBenchmark, f64)| {
+            (low.min(*reduction), high.max(*reduction))
+        };
         self.found.iter().fold((f64::INFINITY, f64::NEG_INFINITY), fold)
     }
 
@@ -107,9 +108,9 @@ impl Reductions {
 /// Reductions by a design; an error if none of the benchmarks was run.
 fn reductions(
     model: &Model,
-    benchmarks: &[Benchmark],
+    benchmarks: &[ChipBenchmark],
     design: Transport,
-    quantity: Quantity,
+    quantity: Figure10Quantity,
 ) -> Result<Reductions, MeasureError> {
     let mut all = Reductions { found: Vec::new(), missing: Vec::new() };
     let mut first = None;
@@ -132,11 +133,11 @@ fn reductions(
 /// From the lowest to the highest reduction, for each of several quantities.
 fn range(
     model: &Model,
-    benchmarks: &[Benchmark],
+    benchmarks: &[ChipBenchmark],
     design: Transport,
-    quantities: &[(&'static str, Quantity)],
+    quantities: &[(&'static str, Figure10Quantity)],
 ) -> Interpretations {
-    let interpretation = |(name, quantity): &(&'static str, Quantity)| {
+    let interpretation = |(name, quantity): &(&'static str, Figure10Quantity)| {
         let all = reductions(model, benchmarks, design, *quantity)?;
         let (low, high) = all.ends();
         let words: Vec<_> = [(*name).to_owned(), all.not_run()].into_iter().filter(|word| !word.is_empty()).collect();
@@ -146,7 +147,7 @@ fn range(
 }
 
 /// The abstract's percentages: OPTCOPY counts, then OPTCACHE, then BASEMOPED (inconsistency 22).
-fn off_chip(model: &Model, benchmarks: &[Benchmark]) -> Interpretations {
+fn off_chip(model: &Model, benchmarks: &[ChipBenchmark]) -> Interpretations {
     let mut all = range(model, benchmarks, OptCopy, &[("OPTCOPY", Global)])?;
     all.extend(range(model, benchmarks, OptCache, &[("OPTCACHE", Global)])?);
     all.extend(range(model, benchmarks, Base, &[("BASEMOPED", Global)])?);
@@ -172,7 +173,7 @@ fn global_up(model: &Model) -> Interpretations {
         let so = all.missing.is_empty() && all.so(|reduction| reduction < 0.0);
         Ok::<_, MeasureError>(Interpretation::new(name, Measured::Fact(so, format!("reductions {}", all.shown()))))
     };
-    let without = model.on(Chip { migratory: false, ..model.chip.clone() });
+    let without = model.on(ChipVariant { migratory: false, ..model.chip.clone() });
     let mut all = vec![
         interpretation("requests of devices included", model, Global)?,
         interpretation("requests of cores alone", model, GlobalOfCores)?,
@@ -181,7 +182,7 @@ fn global_up(model: &Model) -> Interpretations {
     Ok(all)
 }
 
-fn everything() -> Vec<Benchmark> {
+fn everything() -> Vec<ChipBenchmark> {
     PATTERNS.into_iter().chain(KERNELS).collect()
 }
 
@@ -212,7 +213,7 @@ fn needs(model: &Model, compared: usize) -> Result<(), MeasureError> {
 
 /// In sum over the benchmarks that were run, relative to unmodified MPI.
 fn shift(model: &Model) -> Interpretations {
-    let interpretation = |(name, private, global): (&'static str, Quantity, Quantity)| {
+    let interpretation = |(name, private, global): (&'static str, Figure10Quantity, Figure10Quantity)| {
         let (mut down, mut up, mut compared) = (Vec::new(), Vec::new(), 0);
         for benchmark in everything() {
             let of = |design, quantity| model.count(benchmark, design, quantity);

@@ -3,10 +3,10 @@
 //! are numbers. Nothing here has a verdict.
 
 use mb_moped::MopedParameters;
-use mb_moped::contract::Process;
+use mb_moped::contract::ProcessAddress;
 use mb_moped::parameters::WalkStart;
-use mb_moped::storage::{self, Origin, Structure, Widths};
-use mb_processor::directory::protocol::Design;
+use mb_moped::storage::{self, FieldSource, Structure, Widths};
+use mb_processor::directory::protocol::DeviceTransactions;
 
 use super::model::Model;
 use super::structure::{constant, transition_states};
@@ -84,15 +84,23 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     cannot("gu2011.optcache.semantics", TABLE),
     shown(
         "gu2011.optcopy.dir_states",
-        |_| number((transition_states(Design::OptCopy) - transition_states(Design::Base)) as f64),
+        |_| {
+            number(
+                (transition_states(DeviceTransactions::OptCopy) - transition_states(DeviceTransactions::Base)) as f64,
+            )
+        },
         INPUT,
     ),
     shown(
         "gu2011.optcache.dir_states",
-        |_| number((transition_states(Design::OptCache) - transition_states(Design::Base)) as f64),
+        |_| {
+            number(
+                (transition_states(DeviceTransactions::OptCache) - transition_states(DeviceTransactions::Base)) as f64,
+            )
+        },
         INPUT,
     ),
-    shown("gu2011.proto.base_states", |_| number(transition_states(Design::Base) as f64), FEWER),
+    shown("gu2011.proto.base_states", |_| number(transition_states(DeviceTransactions::Base) as f64), FEWER),
     cannot("gu2011.opt.no_stable_states", TABLE),
     cannot("gu2011.proto.migratory", TABLE),
     cannot("gu2011.opt.serialization", TABLE),
@@ -142,7 +150,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
 
 /// Where the ports of a process begin.
 const fn port(rank: u16) -> u64 {
-    Process { program: 0, rank }.port()
+    ProcessAddress { program: 0, rank }.port()
 }
 
 /// Bits of a field.
@@ -159,5 +167,5 @@ fn line_bits(model: &Model, name: &'static str, widths: Widths) -> Result<f64, M
 /// Bytes of one of a structure, as the paper counts them: without early translations, addresses of 48 bits.
 fn bytes_of(model: &Model, structure: Structure) -> f64 {
     let device = MopedParameters { walk_start: WalkStart::Active, ..model.device.clone() };
-    storage::bytes(&storage::fields(&device, Widths::PAPER), structure, &[Origin::Paper]) as f64
+    storage::bytes(&storage::fields(&device, Widths::PAPER), structure, &[FieldSource::Paper]) as f64
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where Gu et al. contradict themselves.
 
-use mb_moped::storage::{self, Origin, Structure, Widths};
+use mb_moped::storage::{self, FieldSource, Structure, Widths};
 
 use super::directed::{self, LENGTH};
-use super::model::{KERNELS, Model, PATTERNS, Quantity};
+use super::model::{Figure10Quantity, KERNELS, Model, PATTERNS};
 use super::runs::Transport;
 use crate::claim_test::Procedure;
 use crate::contradictions::{Contradiction, both};
@@ -18,7 +18,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
         procedure: Procedure::Measure(|model| {
             let of = |widths| {
                 let fields = storage::fields(&model.device, widths);
-                format!("{} bytes", storage::bytes(&fields, Structure::Line, &[Origin::Paper]))
+                format!("{} bytes", storage::bytes(&fields, Structure::Line, &[FieldSource::Paper]))
             };
             both(("addresses of 48 bits", of(Widths::PAPER)), ("addresses of figure 9", of(Widths::FIGURE_9)))
         }),
@@ -35,7 +35,7 @@ pub(super) const CONTRADICTIONS: &[Contradiction<Model>] = &[
             let of = |design| {
                 let mut words = Vec::new();
                 for benchmark in PATTERNS.into_iter().chain(KERNELS) {
-                    let reduction = model.reduction(benchmark, design, Quantity::Global);
+                    let reduction = model.reduction(benchmark, design, Figure10Quantity::Global);
                     if let Ok(reduction) = reduction {
                         words.push(format!("{} {reduction:.0} %", benchmark.name()));
                     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One message of 16 KB between two nodes of the chip, without processors: what the device does by itself.
 
-use mb_moped::contract::{Field, Go, Id, Kind, Process, data_store, tag_value};
+use mb_moped::contract::{Field, Go, Id, Kind, ProcessAddress, data_store, tag_value};
 use mb_moped::{Moped, MopedParameters, presets};
 use mb_processor::Memory;
-use mb_processor::directory::protocol::{CacheState, Design};
+use mb_processor::directory::protocol::{CacheState, DeviceTransactions};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
-use mb_processor::system::{Answer, Device, DeviceAnswer, MemorySystem, NoDevice, Request, RequestKind};
+use mb_processor::system::{Answer, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 use super::model::Model;
 use super::runs::Transport;
@@ -24,7 +24,7 @@ const PATIENCE: u64 = 1_000_000;
 
 /// What the message took and left.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Transfer {
+pub struct MessageTransfer {
     /// Cycles from the match to the end of the copy.
     pub cycles: u64,
     /// Accesses of the ports between the last store of a descriptor and the end.
@@ -76,7 +76,7 @@ impl Chip {
     }
 
     fn store(&mut self, core: usize, address: u64, value: u64) -> Result<(), MeasureError> {
-        let request = Request { core, context: 0, tag: 0, address, width: 8, kind: RequestKind::Store { value } };
+        let request = MemoryRequest { core, context: 0, tag: 0, address, width: 8, kind: RequestKind::Store { value } };
         for _ in 0..PATIENCE {
             self.step();
             if let Answer::Ready { .. } = self.memory.request(self.cycle, request) {
@@ -87,7 +87,7 @@ impl Chip {
     }
 
     fn post(&mut self, core: usize, kind: Kind, address: u64) -> Result<(), MeasureError> {
-        let port = Process { program: 0, rank: core as u16 }.port();
+        let port = ProcessAddress { program: 0, rank: core as u16 }.port();
         let id = Id::of(self.access(core, port, 4, None)?);
         let go = Go { kind, context: 1, rank: Some(0), any_tag: false };
         for (field, value) in
@@ -103,7 +103,7 @@ impl Chip {
 ///
 /// # Errors
 /// When the message does not arrive.
-pub fn transfer(model: &Model, design: Transport) -> Result<Transfer, MeasureError> {
+pub fn transfer(model: &Model, design: Transport) -> Result<MessageTransfer, MeasureError> {
     transfer_at(model, design, 0)
 }
 
@@ -111,7 +111,7 @@ pub fn transfer(model: &Model, design: Transport) -> Result<Transfer, MeasureErr
 ///
 /// # Errors
 /// When the message does not arrive.
-pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<Transfer, MeasureError> {
+pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<MessageTransfer, MeasureError> {
     const NODES: usize = 2;
     // A page more than the message needs.
     let buffer = LENGTH / PAGE + 1;
@@ -134,9 +134,9 @@ pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<Tran
         moped.set_page_table(node as usize, root);
     }
     let protocol = match design {
-        Transport::OptCache => Design::OptCache,
-        Transport::OptCopy => Design::OptCopy,
-        Transport::Base | Transport::Shm => Design::Base,
+        Transport::OptCache => DeviceTransactions::OptCache,
+        Transport::OptCopy => DeviceTransactions::OptCopy,
+        Transport::Base | Transport::Shm => DeviceTransactions::Base,
     };
     let config = DirectoryConfig { design: protocol, nodes: NODES, ..model.memory };
     let memory = CoherentMemory::new(&config, memory, NoDevice)?;
@@ -151,7 +151,7 @@ pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<Tran
     chip.post(1, Kind::Receive, VIRTUAL + buffer * PAGE + offset)?;
     chip.post(0, Kind::Send, VIRTUAL + offset)?;
     let accesses = chip.accesses;
-    let count = |chip: &Chip, count: fn(&mb_moped::Counters) -> u64| {
+    let count = |chip: &Chip, count: fn(&mb_moped::MopedCounters) -> u64| {
         (0..NODES).map(|node| count(&chip.moped.counters(node))).sum::<u64>()
     };
     let mut matched = None;
@@ -179,7 +179,7 @@ pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<Tran
     }
     let states =
         |node: usize, first: u64| (0..LENGTH / LINE).map(|line| chip.memory.state(node, first + line * LINE)).collect();
-    Ok(Transfer {
+    Ok(MessageTransfer {
         cycles: end - matched,
         accesses: chip.accesses - accesses,
         copies: count(&chip, |counters| counters.copies),

@@ -20,7 +20,7 @@ use mb_moped::machine::{CoreKind, TimingParameters};
 use self::model::Model;
 use crate::claim_test::{ClaimTest, Interpretation};
 use crate::error::MeasureError;
-use crate::figures::{Figures, Parameter};
+use crate::figures::{CurveParameter, Figures};
 use crate::registry::Paper;
 use crate::study::StudyFile;
 
@@ -49,9 +49,9 @@ const STUDY: StudyFile =
     StudyFile { name: "gu2011_figures", text: include_str!("../../../../../studies/gu2011_figures/study.toml") };
 
 /// Every parameter of the chip.
-fn parameters(model: &Model) -> Vec<Parameter> {
+fn parameters(model: &Model) -> Vec<CurveParameter> {
     let timing = TimingParameters::gu2011(CoreKind::OutOfOrder, 16, Some(&model.device));
-    let of = |(name, value, source): (&'static str, String, &'static str)| Parameter {
+    let of = |(name, value, source): (&'static str, String, &'static str)| CurveParameter {
         design: "chip".to_owned(),
         name: name.to_owned(),
         value,

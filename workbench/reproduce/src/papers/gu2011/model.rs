@@ -4,33 +4,36 @@
 use mb_moped::{MopedParameters, presets};
 use mb_processor::directory::DirectoryConfig;
 
-use super::runs::{Benchmark, Chip, Row, Runs, TABLE, Transport};
+use super::runs::{ChipBenchmark, ChipVariant, Row, Runs, TABLE, Transport};
 use crate::error::MeasureError;
 
 /// Section 5: the patterns of IMB, in the paper's order, with messages of 16 KB.
-pub const PATTERNS: [Benchmark; 6] = [
-    Benchmark::Pattern("PP", 16384),
-    Benchmark::Pattern("XC", 16384),
-    Benchmark::Pattern("BC", 16384),
-    Benchmark::Pattern("RD", 16384),
-    Benchmark::Pattern("GA", 16384),
-    Benchmark::Pattern("AA", 16384),
+pub const PATTERNS: [ChipBenchmark; 6] = [
+    ChipBenchmark::Pattern("PP", 16384),
+    ChipBenchmark::Pattern("XC", 16384),
+    ChipBenchmark::Pattern("BC", 16384),
+    ChipBenchmark::Pattern("RD", 16384),
+    ChipBenchmark::Pattern("GA", 16384),
+    ChipBenchmark::Pattern("AA", 16384),
 ];
 /// Section 6: those with messages of 1 MB.
-pub const LARGE: [Benchmark; 3] =
-    [Benchmark::Pattern("PP", 1 << 20), Benchmark::Pattern("XC", 1 << 20), Benchmark::Pattern("BC", 1 << 20)];
+pub const LARGE: [ChipBenchmark; 3] = [
+    ChipBenchmark::Pattern("PP", 1 << 20),
+    ChipBenchmark::Pattern("XC", 1 << 20),
+    ChipBenchmark::Pattern("BC", 1 << 20),
+];
 /// Section 5: the kernels of NPB, class S.
-pub const KERNELS: [Benchmark; 5] = [
-    Benchmark::Kernel("sp"),
-    Benchmark::Kernel("cg"),
-    Benchmark::Kernel("mg"),
-    Benchmark::Kernel("ft"),
-    Benchmark::Kernel("bt"),
+pub const KERNELS: [ChipBenchmark; 5] = [
+    ChipBenchmark::Kernel("sp"),
+    ChipBenchmark::Kernel("cg"),
+    ChipBenchmark::Kernel("mg"),
+    ChipBenchmark::Kernel("ft"),
+    ChipBenchmark::Kernel("bt"),
 ];
 
 /// A quantity of figure 10.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Quantity {
+pub enum Figure10Quantity {
     /// Cycles.
     Time,
     /// Loads, stores and fetches of cores that miss their L1.
@@ -45,7 +48,7 @@ pub enum Quantity {
     GlobalOfCores,
 }
 
-impl Quantity {
+impl Figure10Quantity {
     /// The columns of the table that are added up.
     const fn columns(self) -> &'static [&'static str] {
         match self {
@@ -65,7 +68,7 @@ pub struct Model {
     /// Every run.
     pub runs: Runs,
     /// The chip of the runs by which claims are judged.
-    pub chip: Chip,
+    pub chip: ChipVariant,
     /// The base design of the device.
     pub device: MopedParameters,
     /// Caches, directory, memory and switch.
@@ -80,7 +83,7 @@ impl Model {
     pub fn published() -> Result<Self, MeasureError> {
         Ok(Self {
             runs: Runs::read(TABLE)?,
-            chip: Chip::default(),
+            chip: ChipVariant::default(),
             device: presets::parameters("base"),
             memory: DirectoryConfig::gu2011(16, 1),
         })
@@ -88,7 +91,7 @@ impl Model {
 
     /// The same on another chip.
     #[must_use]
-    pub fn on(&self, chip: Chip) -> Self {
+    pub fn on(&self, chip: ChipVariant) -> Self {
         Self { chip, ..self.clone() }
     }
 
@@ -96,7 +99,7 @@ impl Model {
     ///
     /// # Errors
     /// When the run was not made.
-    pub fn row(&self, benchmark: Benchmark, transport: Transport) -> Result<&Row, MeasureError> {
+    pub fn row(&self, benchmark: ChipBenchmark, transport: Transport) -> Result<&Row, MeasureError> {
         self.runs.row(benchmark, transport, &self.chip)
     }
 
@@ -104,7 +107,12 @@ impl Model {
     ///
     /// # Errors
     /// When the run was not made.
-    pub fn count(&self, benchmark: Benchmark, transport: Transport, quantity: Quantity) -> Result<f64, MeasureError> {
+    pub fn count(
+        &self,
+        benchmark: ChipBenchmark,
+        transport: Transport,
+        quantity: Figure10Quantity,
+    ) -> Result<f64, MeasureError> {
         let row = self.row(benchmark, transport)?;
         quantity.columns().iter().map(|column| row.number(column)).sum()
     }
@@ -116,9 +124,9 @@ impl Model {
     pub fn reduction_from(
         &self,
         reference: Transport,
-        benchmark: Benchmark,
+        benchmark: ChipBenchmark,
         transport: Transport,
-        quantity: Quantity,
+        quantity: Figure10Quantity,
     ) -> Result<f64, MeasureError> {
         let before = self.count(benchmark, reference, quantity)?;
         let after = self.count(benchmark, transport, quantity)?;
@@ -134,9 +142,9 @@ impl Model {
     /// As [`Self::reduction_from`].
     pub fn reduction(
         &self,
-        benchmark: Benchmark,
+        benchmark: ChipBenchmark,
         transport: Transport,
-        quantity: Quantity,
+        quantity: Figure10Quantity,
     ) -> Result<f64, MeasureError> {
         self.reduction_from(Transport::Shm, benchmark, transport, quantity)
     }

@@ -14,14 +14,14 @@ pub const TABLE: &str = include_str!("../../../../../studies/gu2011_figures/runs
 
 /// A pattern of IMB at a length, or a kernel of NPB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Benchmark {
+pub enum ChipBenchmark {
     /// A pattern, and the bytes of its messages.
     Pattern(&'static str, u64),
     /// A kernel, class S.
     Kernel(&'static str),
 }
 
-impl Benchmark {
+impl ChipBenchmark {
     /// Its name in figure 10.
     #[must_use]
     pub fn name(self) -> String {
@@ -74,7 +74,7 @@ impl Transport {
 
 /// The chip of a run, as far as the paper leaves it open.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Chip {
+pub struct ChipVariant {
     /// Whether a read of a modified line hands it over exclusively.
     pub migratory: bool,
     /// Kind of the cores.
@@ -89,14 +89,14 @@ pub struct Chip {
     pub cores: u64,
 }
 
-impl Default for Chip {
+impl Default for ChipVariant {
     /// That by which claims are judged.
     fn default() -> Self {
         Self { migratory: true, core: "ooo", eager: 16384, offsets: None, settings: String::new(), cores: 16 }
     }
 }
 
-impl fmt::Display for Chip {
+impl fmt::Display for ChipVariant {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
         if self.cores != 16 {
@@ -151,12 +151,12 @@ impl Row {
         }
     }
 
-    fn is(&self, benchmark: Benchmark, transport: Transport, chip: &Chip) -> bool {
+    fn is(&self, benchmark: ChipBenchmark, transport: Transport, chip: &ChipVariant) -> bool {
         let subject = match benchmark {
-            Benchmark::Pattern(name, bytes) => {
+            ChipBenchmark::Pattern(name, bytes) => {
                 self.text("program") == "imb" && self.text("arguments").starts_with(&format!("{name} {bytes} "))
             }
-            Benchmark::Kernel(name) => self.text("program") == name,
+            ChipBenchmark::Kernel(name) => self.text("program") == name,
         };
         let offsets = self.text("environment").split(' ').find_map(|word| word.strip_prefix("MB_OFFSETS="));
         let wanted = chip.offsets.map(|(send, receive)| format!("{send},{receive}"));
@@ -205,7 +205,12 @@ impl Runs {
     ///
     /// # Errors
     /// When the run was not made.
-    pub fn row(&self, benchmark: Benchmark, transport: Transport, chip: &Chip) -> Result<&Row, MeasureError> {
+    pub fn row(
+        &self,
+        benchmark: ChipBenchmark,
+        transport: Transport,
+        chip: &ChipVariant,
+    ) -> Result<&Row, MeasureError> {
         self.rows.iter().find(|row| row.is(benchmark, transport, chip)).ok_or_else(|| {
             MeasureError::NotRun(format!(
                 "not run: {} on {}, {chip}; studies/gu2011_figures/measure.py makes the runs",
@@ -217,7 +222,7 @@ impl Runs {
 
     /// Whether there is the run of a benchmark on each of `transports`.
     #[must_use]
-    pub fn has(&self, benchmark: Benchmark, transports: &[Transport], chip: &Chip) -> bool {
+    pub fn has(&self, benchmark: ChipBenchmark, transports: &[Transport], chip: &ChipVariant) -> bool {
         transports.iter().all(|&transport| self.row(benchmark, transport, chip).is_ok())
     }
 }

@@ -2,15 +2,15 @@
 //! What needs no program: storage and states counted in the structures, and one message without processors.
 
 use mb_moped::storage::{self, Widths};
-use mb_processor::directory::protocol::{CacheState, Design, DirectoryEvent, DirectoryState, Protocol};
+use mb_processor::directory::protocol::{CacheState, DeviceTransactions, DirectoryEvent, DirectoryState, Protocol};
 
-use super::directed::{self, Transfer};
+use super::directed::{self, MessageTransfer};
 use super::model::Model;
 use super::reasons;
 use super::runs::Transport;
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
 use crate::error::MeasureError;
-use crate::ledger::{self, LEDGER, LEDGER_NAME, Value};
+use crate::ledger::{self, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;
 
 pub(super) const TESTS: &[ClaimTest<Model>] = &[
@@ -26,7 +26,8 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     }),
     measure("gu2011.optcache.extra_bit", |_| {
         let printed = printed("gu2011.proto.base_states")? as usize;
-        let [base, copy, cache] = [Design::Base, Design::OptCopy, Design::OptCache].map(transition_states);
+        let [base, copy, cache] = [DeviceTransactions::Base, DeviceTransactions::OptCopy, DeviceTransactions::OptCache]
+            .map(transition_states);
         let bits = |states: usize| states.next_power_of_two().trailing_zeros();
         let more = |first: usize, second: usize| f64::from(bits(second)) - f64::from(bits(first));
         Ok(vec![
@@ -58,7 +59,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     measure("gu2011.opt.dirty_state", |model| {
         let (mut so, mut shown) = (true, Vec::new());
         for design in [Transport::OptCopy, Transport::OptCache] {
-            let Transfer { send_lines, receive_lines, .. } = directed::transfer(model, design)?;
+            let MessageTransfer { send_lines, receive_lines, .. } = directed::transfer(model, design)?;
             so &= send_lines.iter().all(|state| matches!(state, CacheState::M | CacheState::O));
             so &= receive_lines.iter().all(|state| *state == CacheState::M);
             shown.push(format!(
@@ -72,7 +73,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
     }),
     measure("gu2011.moped.overlap", |model| number(directed::transfer(model, Transport::OptCopy)?.accesses as f64)),
     measure("gu2011.moped.lines_per_msg", |model| {
-        let Transfer { copies, rights, .. } = directed::transfer(model, Transport::Base)?;
+        let MessageTransfer { copies, rights, .. } = directed::transfer(model, Transport::Base)?;
         Ok(vec![
             Interpretation::new("send lines", Measured::Number(copies as f64)),
             Interpretation::new("receive lines", Measured::Number(rights as f64)),
@@ -97,13 +98,13 @@ pub(super) fn constant(name: &'static str) -> Result<u64, MeasureError> {
 fn printed(id: &'static str) -> Result<f64, MeasureError> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
     match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
-        Some(Value::Number(number, _)) => Ok(*number),
+        Some(ClaimedValue::Number(number, _)) => Ok(*number),
         _ => Err(MeasureError::NotSeen(id)),
     }
 }
 
 /// States of a directory in which a request is under way, as far as a design has transitions into them.
-pub(super) fn transition_states(design: Design) -> usize {
+pub(super) fn transition_states(design: DeviceTransactions) -> usize {
     let protocol = Protocol::new(design, true);
     let stable = [DirectoryState::I, DirectoryState::S, DirectoryState::O, DirectoryState::M];
     let entered = |state: DirectoryState| {

@@ -12,17 +12,17 @@ use mb_processor::out_of_order::OutOfOrderConfig;
 use mb_processor::predictor::Direction;
 
 use super::Subject;
-use super::processors::{Build, Processor};
+use super::processors::{Build, PaperProcessor};
 use crate::area::{DesignArea, Storage, design_mm2, storage_mm2};
 use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
 use crate::error::MeasureError;
-use crate::ledger::{Claim, Value};
+use crate::ledger::{Claim, ClaimedValue};
 use crate::verdict::Measured;
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
-use Processor::{Embedded, Threads1, Threads2, Threads16};
+use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 
 /// Words of the smallest store, a power of two, that holds the program of table 1.
 const SMALL_STORE: u64 = 64;
@@ -81,7 +81,7 @@ pub(crate) fn areas(claims: &[Claim], subject: &Subject) -> Found<Vec<DesignArea
     let paper = |design: &str| {
         let id = format!("hemmert2007.area.t4_{design}_mm2");
         claims.iter().find(|claim| claim.id == id).and_then(|claim| match claim.value {
-            Value::Number(number, _) => Some(number),
+            ClaimedValue::Number(number, _) => Some(number),
             _ => None,
         })
     };
@@ -186,16 +186,16 @@ fn contexts(config: &BarrelConfig) -> Vec<Storage> {
     vec![Storage::registers("registers of threads", 37 * config.contexts as u64, 32, 3)]
 }
 
-fn processor_mm2(subject: &Subject, processor: Processor) -> Found<f64> {
+fn processor_mm2(subject: &Subject, processor: PaperProcessor) -> Found<f64> {
     let build = subject.processors.of(processor)?.setup.build;
     Ok(build.hierarchy().cores as f64 * design_mm2(&core(&build)))
 }
 
-fn processor_area(subject: &Subject, processor: Processor) -> Interpretations {
+fn processor_area(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     Ok(vec![Interpretation::new("", Measured::Number(processor_mm2(subject, processor)?))])
 }
 
-fn ratio(subject: &Subject, processor: Processor) -> Interpretations {
+fn ratio(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     let over = |store: u64| -> Found<Measured> {
         Ok(Measured::Number(processor_mm2(subject, processor)? / with_list_manager(&unit(store))))
     };

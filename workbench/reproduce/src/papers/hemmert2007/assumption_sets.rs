@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::Subject;
 use super::comparison;
 use super::curves::curve;
-use super::processors::{Processor, Simulated};
+use super::processors::{PaperProcessor, Simulated};
 use super::subject::Processors;
 use crate::claim_test::Procedure;
 use crate::curve::Curve;
@@ -46,7 +46,7 @@ pub fn all_sets(claims: &[Claim], study: &Study, subject: &Subject, threads: usi
     let sets = study.sets();
     let mut wanted = BTreeSet::new();
     for set in &sets {
-        for processor in Processor::ALL {
+        for processor in PaperProcessor::ALL {
             wanted.insert((processor, study.seen_by(processor.name(), set)));
         }
     }
@@ -57,7 +57,7 @@ pub fn all_sets(claims: &[Claim], study: &Study, subject: &Subject, threads: usi
     let runs: BTreeMap<_, _> = wanted.iter().zip(&simulated).collect();
     let mut agreements = Vec::new();
     for set in sets {
-        let processors = Processor::ALL
+        let processors = PaperProcessor::ALL
             .iter()
             .map(|&processor| runs[&(processor, study.seen_by(processor.name(), &set))].clone())
             .collect();
@@ -95,7 +95,7 @@ fn assumption_values(study: &Study, agreements: &[Agreement]) -> Vec<AssumptionV
     all
 }
 
-fn simulate(wanted: &[(Processor, AssumptionSet)], threads: usize) -> Result<Vec<Simulated>, MeasureError> {
+fn simulate(wanted: &[(PaperProcessor, AssumptionSet)], threads: usize) -> Result<Vec<Simulated>, MeasureError> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {

@@ -14,9 +14,9 @@ pub struct Assumptions {
     /// Bytes in a line of the caches.
     pub line: LineBytes,
     /// Where the link of an item lies.
-    pub link: Link,
+    pub link: LinkPosition,
     /// How branches are predicted.
-    pub predictor: Prediction,
+    pub predictor: BranchPrediction,
     /// What the lock of an item is.
     pub lock: Lock,
     /// The core of a new thread.
@@ -56,7 +56,7 @@ impl LineBytes {
 
 /// Where the link of an item lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Link {
+pub enum LinkPosition {
     /// In the half that a failing visit reads anyway.
     First,
     /// In the last words.
@@ -65,7 +65,7 @@ pub enum Link {
 
 /// How branches are predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Prediction {
+pub enum BranchPrediction {
     /// By counters under the address.
     Bimodal,
     /// By counters under address and history.

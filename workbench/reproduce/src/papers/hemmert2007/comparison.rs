@@ -8,7 +8,7 @@
 use super::figure5::HEADERS;
 
 use super::Subject;
-use super::processors::{Processor, Simulated};
+use super::processors::{PaperProcessor, Simulated};
 use super::subject::{Point, Processors};
 use crate::claim_test::{ClaimTest, Interpretation, differs, measure};
 use crate::error::MeasureError;
@@ -18,10 +18,10 @@ use crate::verdict::{Measured, short};
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
-use Processor::{Embedded, Threads1, Threads2, Threads16};
+use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 
 /// The multithreaded processors.
-const THREADED: [Processor; 3] = [Threads1, Threads2, Threads16];
+const THREADED: [PaperProcessor; 3] = [Threads1, Threads2, Threads16];
 
 /// The processors under one set of assumptions beside match unit and bound; times in cycles of 64
 /// matches.
@@ -31,11 +31,11 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn of(&self, processor: Processor) -> Found<&Simulated> {
+    fn of(&self, processor: PaperProcessor) -> Found<&Simulated> {
         self.processors.of(processor)
     }
 
-    fn time(&self, processor: Processor, n: usize) -> Found<f64> {
+    fn time(&self, processor: PaperProcessor, n: usize) -> Found<f64> {
         Ok(self.of(processor)?.at(n)? as f64)
     }
 
@@ -53,18 +53,18 @@ impl Comparison<'_> {
 
     /// The shortest time of any processor.
     fn best(&self, n: usize) -> Found<f64> {
-        let times = Processor::ALL.iter().map(|&processor| self.time(processor, n)).collect::<Found<Vec<_>>>()?;
+        let times = PaperProcessor::ALL.iter().map(|&processor| self.time(processor, n)).collect::<Found<Vec<_>>>()?;
         Ok(times.into_iter().fold(f64::INFINITY, f64::min))
     }
 
     /// Cycles of each match for each further item, between `from` and `to` items.
-    fn slope(&self, processor: Processor, from: usize, to: usize) -> Found<f64> {
+    fn slope(&self, processor: PaperProcessor, from: usize, to: usize) -> Found<f64> {
         Ok((self.time(processor, to)? - self.time(processor, from)?) / (HEADERS as f64 * (to - from) as f64))
     }
 
     /// Cycles of each match for no item at all, continued from one item with the slope of long
     /// lists.
-    fn intercept(&self, processor: Processor) -> Found<f64> {
+    fn intercept(&self, processor: PaperProcessor) -> Found<f64> {
         Ok(self.time(processor, 1)? / HEADERS as f64 - self.slope(processor, 100, 300)?)
     }
 }
@@ -111,7 +111,7 @@ fn over_unit(subject: &Subject, n: usize, time: impl Fn(&Comparison) -> Found<f6
 }
 
 /// The bound's time over a processor's, with both bounds.
-fn share_of_bound(subject: &Subject, processor: Processor, n: usize) -> Interpretations {
+fn share_of_bound(subject: &Subject, processor: PaperProcessor, n: usize) -> Interpretations {
     ways(
         subject,
         &[
@@ -320,7 +320,7 @@ fn slower_than_the_bound(subject: &Subject) -> Interpretations {
         show(shown, "hw", each(bound));
         show(shown, "mu", each(at.unit(1)?));
         let mut so = at.unit(1)? > bound;
-        for processor in Processor::ALL {
+        for processor in PaperProcessor::ALL {
             let time = at.time(processor, 1)?;
             show(shown, processor.name(), each(time));
             so &= time > bound;
@@ -335,7 +335,7 @@ fn largest_overheads(subject: &Subject) -> Interpretations {
         let unit = at.unit(1)? - bound;
         show(shown, "mu", each(unit));
         let mut so = true;
-        for processor in Processor::ALL {
+        for processor in PaperProcessor::ALL {
             let overhead = at.time(processor, 1)? - bound;
             show(shown, processor.name(), each(overhead));
             so &= overhead > unit;
@@ -397,7 +397,7 @@ fn gap_to_the_unit(subject: &Subject) -> Interpretations {
 }
 
 /// Whether a processor takes longer than the match unit, but not much.
-fn approaches(subject: &Subject, processor: Processor, n: usize) -> Interpretations {
+fn approaches(subject: &Subject, processor: PaperProcessor, n: usize) -> Interpretations {
     fact(subject, |at, shown| {
         let ratio = at.time(processor, n)? / at.unit(n)?;
         show(shown, &format!("{} / mu", processor.name()), ratio);

@@ -24,7 +24,7 @@ mod unit;
 
 pub use assumption_sets::{AllSets, all_sets};
 pub use assumptions::Assumptions;
-pub use processors::{Build, Delivery, Processor, Setup, Simulated};
+pub use processors::{Build, Delivery, PaperProcessor, Setup, Simulated};
 pub use subject::{Bound, Point, Processors, Subject};
 
 use crate::claim_test::{ClaimTest, cannot};

@@ -8,7 +8,7 @@ use mb_processor::out_of_order::OutOfOrderConfig;
 
 use super::processors::{Build, Simulated};
 use super::subject::Processors;
-use crate::figures::Parameter;
+use crate::figures::CurveParameter;
 use crate::study::Study;
 
 const PAPER: &str = "hemmert2007";
@@ -18,11 +18,11 @@ const SIM_OUTORDER: &str = "the paper simulated it with SimpleScalar and does no
 
 /// Every parameter of the processors, and every assumption of the study with the answer that counts
 /// and the fitted one.
-pub(crate) fn parameters(study: &Study, processors: &Processors) -> Vec<Parameter> {
+pub(crate) fn parameters(study: &Study, processors: &Processors) -> Vec<CurveParameter> {
     let mut all: Vec<_> = processors.simulated.iter().flat_map(of_processor).collect();
     for about in &study.assumptions {
         let designs = about.designs.join(", ");
-        let row = |name: String, value: &str, source| Parameter {
+        let row = |name: String, value: &str, source| CurveParameter {
             design: designs.clone(),
             name,
             value: value.to_owned(),
@@ -67,13 +67,13 @@ impl From<usize> for Cell {
 
 struct Rows {
     design: &'static str,
-    rows: Vec<Parameter>,
+    rows: Vec<CurveParameter>,
 }
 
 impl Rows {
     fn row(&mut self, name: &str, value: impl Into<Cell>, unit: &'static str, source: Source) {
         let (design, name, value) = (self.design.to_owned(), name.to_owned(), value.into().0);
-        self.rows.push(Parameter { design, name, value, unit, source });
+        self.rows.push(CurveParameter { design, name, value, unit, source });
     }
 
     fn paper(&mut self, place: &'static str, name: &str, value: impl Into<Cell>, unit: &'static str) {
@@ -85,7 +85,7 @@ impl Rows {
     }
 }
 
-fn of_processor(simulated: &Simulated) -> Vec<Parameter> {
+fn of_processor(simulated: &Simulated) -> Vec<CurveParameter> {
     let mut rows = Rows { design: simulated.processor.name(), rows: Vec::new() };
     match &simulated.setup.build {
         Build::OutOfOrder(core, hierarchy) => {

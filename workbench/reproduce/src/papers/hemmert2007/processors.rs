@@ -7,12 +7,12 @@
 
 use mb_core::Cycles;
 use mb_guest::Guest;
-use mb_processor::barrel::{BarrelConfig, Placement};
+use mb_processor::barrel::{BarrelConfig, SpawnPolicy};
 use mb_processor::hierarchy::{Coherence, HierarchyConfig};
 use mb_processor::out_of_order::{OutOfOrderConfig, ppc440};
 use mb_processor::predictor::Direction;
 
-use super::assumptions::{Assumptions, Link, ListCache, Lock, Prediction, ThreadPlacement};
+use super::assumptions::{Assumptions, BranchPrediction, LinkPosition, ListCache, Lock, ThreadPlacement};
 use super::figure5::cores::{self, CorePass};
 use super::figure5::{BenchmarkRun, LENGTHS};
 use crate::error::MeasureError;
@@ -27,7 +27,7 @@ const STACK: u64 = 1024 + 32;
 
 /// One of the paper's processors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Processor {
+pub enum PaperProcessor {
     /// Table 2: out of order, after the PowerPC 440.
     Embedded,
     /// Table 3 with one core.
@@ -38,7 +38,7 @@ pub enum Processor {
     Threads16,
 }
 
-impl Processor {
+impl PaperProcessor {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Embedded, Self::Threads1, Self::Threads2, Self::Threads16];
 
@@ -122,7 +122,7 @@ impl Build {
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// Which one.
-    pub processor: Processor,
+    pub processor: PaperProcessor,
     /// How it was built.
     pub setup: Setup,
     /// List by list.
@@ -134,7 +134,7 @@ impl Simulated {
     ///
     /// # Errors
     /// When the cores cannot be built or the benchmark does not end well.
-    pub fn new(processor: Processor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
+    pub fn new(processor: PaperProcessor, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
         let setup = Setup::new(processor, Assumptions::read(assumptions)?)?;
         let runs = LENGTHS.iter().map(|&length| cores::run(&setup, length)).collect::<Result<_, _>>()?;
         Ok(Self { processor, setup, runs })
@@ -164,22 +164,22 @@ impl Setup {
     ///
     /// # Errors
     /// When there are no such cores.
-    pub fn new(processor: Processor, assumptions: Assumptions) -> Result<Self, MeasureError> {
+    pub fn new(processor: PaperProcessor, assumptions: Assumptions) -> Result<Self, MeasureError> {
         let (machine, delivery) = (mb_processor::Isa::Ppc32, Delivery::Memory);
         let line = assumptions.line.bytes();
         let cold = assumptions.list == ListCache::Cold;
         let cores = match processor {
-            Processor::Embedded => {
+            PaperProcessor::Embedded => {
                 let (mut core, hierarchy) = ppc440(line);
                 core.predictor.direction = match assumptions.predictor {
-                    Prediction::Bimodal => core.predictor.direction,
-                    Prediction::Gshare => Direction::Gshare { entries: 2048, history: 8 },
-                    Prediction::NotTaken => Direction::NotTaken,
-                    Prediction::Perfect => Direction::Perfect,
+                    BranchPrediction::Bimodal => core.predictor.direction,
+                    BranchPrediction::Gshare => Direction::Gshare { entries: 2048, history: 8 },
+                    BranchPrediction::NotTaken => Direction::NotTaken,
+                    BranchPrediction::Perfect => Direction::Perfect,
                 };
                 let program = match assumptions.link {
-                    Link::First => Guest::Bench,
-                    Link::Last => Guest::BenchLinkLast,
+                    LinkPosition::First => Guest::Bench,
+                    LinkPosition::Last => Guest::BenchLinkLast,
                 };
                 return Ok(Self {
                     build: Build::OutOfOrder(core, hierarchy),
@@ -194,9 +194,9 @@ impl Setup {
                     stop_at_end: true,
                 });
             }
-            Processor::Threads1 => 1,
-            Processor::Threads2 => 2,
-            Processor::Threads16 => 16,
+            PaperProcessor::Threads1 => 1,
+            PaperProcessor::Threads2 => 2,
+            PaperProcessor::Threads16 => 16,
         };
         let mut config = BarrelConfig::hemmert2007(cores)?;
         (config.hierarchy.instruction.line, config.hierarchy.data.line) = (line, line);
@@ -208,8 +208,8 @@ impl Setup {
             config.hierarchy.coherence = Coherence::Invalidate { upgrade: FAR, transfer: FAR };
         }
         config.placement = match assumptions.placement {
-            ThreadPlacement::Spread => Placement::Spread,
-            ThreadPlacement::Fill => Placement::Fill,
+            ThreadPlacement::Spread => SpawnPolicy::Spread,
+            ThreadPlacement::Fill => SpawnPolicy::Fill,
         };
         let program = match lock {
             Lock::Call | Lock::Instruction | Lock::Far => Guest::BenchMt,

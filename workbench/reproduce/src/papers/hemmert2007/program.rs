@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use mb_unit::golden;
-use mb_unit::layout::{Header, Item, WORDS, op, options};
+use mb_unit::layout::{Item, MessageHeader, WORDS, op, options};
 use mb_unit::list_manager::List;
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::unit::{FifoTag, MatchUnit};
@@ -109,7 +109,7 @@ fn item_bytes(subject: &Subject) -> Interpretations {
 
 /// Bytes that the fields of a header need, and bytes that are streamed for it.
 fn header_bytes(subject: &Subject) -> Interpretations {
-    let ones = Header {
+    let ones = MessageHeader {
         op: u8::MAX,
         flags: u8::MAX,
         pid: u16::MAX,
@@ -127,14 +127,14 @@ fn header_bytes(subject: &Subject) -> Interpretations {
 }
 
 fn field_widths(_: &Subject) -> Interpretations {
-    let none = Header::default();
+    let none = MessageHeader::default();
     let headers = [
-        Header { op: u8::MAX, ..none },
-        Header { flags: u8::MAX, ..none },
-        Header { pid: u16::MAX, ..none },
-        Header { nid: u32::MAX, ..none },
-        Header { bits: u64::MAX, ..none },
-        Header { length: u64::MAX, ..none },
+        MessageHeader { op: u8::MAX, ..none },
+        MessageHeader { flags: u8::MAX, ..none },
+        MessageHeader { pid: u16::MAX, ..none },
+        MessageHeader { nid: u32::MAX, ..none },
+        MessageHeader { bits: u64::MAX, ..none },
+        MessageHeader { length: u64::MAX, ..none },
     ];
     let none = Item::default();
     let items = [
@@ -157,7 +157,7 @@ fn field_widths(_: &Subject) -> Interpretations {
 fn outputs(subject: &Subject) -> Interpretations {
     let cut = Item { options: options::VALID | options::PUT | options::TRUNCATE, local_offset: 4000, ..item(1) };
     let remote = Item { options: options::VALID | options::PUT | options::REMOTE_OFFSET, ..item(1) };
-    let long = Header { length: 200, remote_offset: 128, ..header() };
+    let long = MessageHeader { length: 200, remote_offset: 128, ..header() };
     let mut right = 0;
     for matching in [item(1), cut, remote] {
         let items = [item(2), matching, item(2)];

@@ -9,14 +9,14 @@ use mb_asm::MatchProgram;
 use mb_catalog::EngineChoice;
 use mb_core::engine::{Completion, Engine};
 use mb_core::{Clock, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, SearchResult};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::unit::{FifoTag, MatchUnit, WRITE_STAGE};
 
 use super::figure5::match_unit::{self, UnitPass};
 use super::figure5::{HEADERS, LENGTHS};
-use super::processors::{Processor, Simulated};
+use super::processors::{PaperProcessor, Simulated};
 use super::{STUDY, UNIT};
 use crate::error::MeasureError;
 use crate::study::{AssumptionSet, Study};
@@ -92,7 +92,7 @@ impl Processors {
     /// # Errors
     /// When one cannot be built or its benchmark does not end well.
     pub fn new(study: &Study, assumptions: &AssumptionSet) -> Result<Self, MeasureError> {
-        let simulated = Processor::ALL
+        let simulated = PaperProcessor::ALL
             .iter()
             .map(|&processor| Simulated::new(processor, &study.seen_by(processor.name(), assumptions)))
             .collect::<Result<_, _>>()?;
@@ -100,7 +100,7 @@ impl Processors {
     }
 
     /// One of them.
-    pub(crate) fn of(&self, processor: Processor) -> Result<&Simulated, MeasureError> {
+    pub(crate) fn of(&self, processor: PaperProcessor) -> Result<&Simulated, MeasureError> {
         let found = self.simulated.iter().find(|simulated| simulated.processor == processor);
         found.ok_or(MeasureError::NotSeen(processor.name()))
     }
@@ -185,7 +185,7 @@ impl Subject {
         &self,
         memory: ListManagerParameters,
         items: &[Item],
-        header: &Header,
+        header: &MessageHeader,
     ) -> Result<Search, MeasureError> {
         let mut machine = self.machine(memory, items)?;
         let mut events = Vec::new();
@@ -235,8 +235,8 @@ impl Subject {
 }
 
 /// A header that [`item`] accepts.
-pub(crate) const fn header() -> Header {
-    Header { op: op::PUT, bits: 1, length: 64, nid: 7, pid: 9, flags: 0, remote_offset: 0, data: 0 }
+pub(crate) const fn header() -> MessageHeader {
+    MessageHeader { op: op::PUT, bits: 1, length: 64, nid: 7, pid: 9, flags: 0, remote_offset: 0, data: 0 }
 }
 
 /// An item that accepts the header with these bits.

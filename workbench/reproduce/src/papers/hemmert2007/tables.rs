@@ -12,22 +12,22 @@ use std::rc::Rc;
 use super::figure5::HEADERS;
 use mb_core::Cycles;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
-use mb_processor::hierarchy::{Access, Hierarchy, HierarchyConfig, Reply};
+use mb_processor::hierarchy::{AccessKind, Hierarchy, HierarchyConfig, Reply};
 use mb_processor::{
-    BranchKind, Fault, Hart, InstructionClass, Isa, Memory, Ppc32, Register, Retired, StaticInstruction, Step,
+    BranchKind, Fault, Hart, InstructionClass, Isa, Memory, Ppc32, RegisterNumber, Retired, StaticInstruction, Step,
     SyscallHandler,
 };
 
 use super::figure5::cores::{self, CorePass};
 use super::figure5::{BenchmarkRun, MarkHost};
-use super::processors::{Build, Processor, Setup, Simulated};
+use super::processors::{Build, PaperProcessor, Setup, Simulated};
 
 use super::Subject;
 use crate::claim_test::{ClaimTest, Interpretation, cannot, count, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
-use Processor::{Embedded, Threads1, Threads2, Threads16};
+use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
@@ -49,22 +49,22 @@ macro_rules! threaded {
             shown(concat!("hemmert2007.", $name, ".int_alus"), |subject| issue_slots(subject, $processor), INPUT),
             shown(
                 concat!("hemmert2007.", $name, ".dl1_kb"),
-                |subject| kilobytes(subject, $processor, Access::Load),
+                |subject| kilobytes(subject, $processor, AccessKind::Load),
                 INPUT,
             ),
             shown(
                 concat!("hemmert2007.", $name, ".dl1_ways"),
-                |subject| ways(subject, $processor, Access::Load),
+                |subject| ways(subject, $processor, AccessKind::Load),
                 INPUT,
             ),
             shown(
                 concat!("hemmert2007.", $name, ".il1_kb"),
-                |subject| kilobytes(subject, $processor, Access::Fetch),
+                |subject| kilobytes(subject, $processor, AccessKind::Fetch),
                 INPUT,
             ),
             shown(
                 concat!("hemmert2007.", $name, ".il1_ways"),
-                |subject| ways(subject, $processor, Access::Fetch),
+                |subject| ways(subject, $processor, AccessKind::Fetch),
                 INPUT,
             ),
             shown(concat!("hemmert2007.", $name, ".l2_kb"), |subject| beyond_l1(subject, $processor), INPUT),
@@ -98,10 +98,10 @@ pub(super) const EMBEDDED: &[ClaimTest<Subject>] = &[
     cannot("hemmert2007.ppc440.commit_width", INPUT),
     cannot("hemmert2007.ppc440.ruu", INPUT),
     cannot("hemmert2007.ppc440.lsq", INPUT),
-    shown("hemmert2007.ppc440.dl1_kb", |subject| kilobytes(subject, Embedded, Access::Load), INPUT),
-    shown("hemmert2007.ppc440.dl1_ways", |subject| ways(subject, Embedded, Access::Load), INPUT),
-    shown("hemmert2007.ppc440.il1_kb", |subject| kilobytes(subject, Embedded, Access::Fetch), INPUT),
-    shown("hemmert2007.ppc440.il1_ways", |subject| ways(subject, Embedded, Access::Fetch), INPUT),
+    shown("hemmert2007.ppc440.dl1_kb", |subject| kilobytes(subject, Embedded, AccessKind::Load), INPUT),
+    shown("hemmert2007.ppc440.dl1_ways", |subject| ways(subject, Embedded, AccessKind::Load), INPUT),
+    shown("hemmert2007.ppc440.il1_kb", |subject| kilobytes(subject, Embedded, AccessKind::Fetch), INPUT),
+    shown("hemmert2007.ppc440.il1_ways", |subject| ways(subject, Embedded, AccessKind::Fetch), INPUT),
     shown("hemmert2007.ppc440.l2_kb", |subject| beyond_l1(subject, Embedded), INPUT),
     shown("hemmert2007.ppc440.lat_l1", |subject| hit(subject, Embedded), INPUT),
     shown("hemmert2007.ppc440.lat_mem", |subject| number(memory(subject, Embedded)?.0 as f64), INPUT),
@@ -148,11 +148,11 @@ pub(super) const BENCHMARK: &[ClaimTest<Subject>] = &[
     ),
 ];
 
-fn hierarchy(subject: &Subject, processor: Processor) -> Found<&HierarchyConfig> {
+fn hierarchy(subject: &Subject, processor: PaperProcessor) -> Found<&HierarchyConfig> {
     Ok(subject.processors.of(processor)?.setup.build.hierarchy())
 }
 
-fn barrel(subject: &Subject, processor: Processor) -> Found<&BarrelConfig> {
+fn barrel(subject: &Subject, processor: PaperProcessor) -> Found<&BarrelConfig> {
     match &subject.processors.of(processor)?.setup.build {
         Build::Barrel(config) => Ok(config),
         Build::OutOfOrder(..) => Err(MeasureError::NotSeen("a barrel-threaded core")),
@@ -175,7 +175,7 @@ impl Probe {
     }
 
     /// Cycles of one access of core 0.
-    fn access(&mut self, access: Access, address: u64) -> u64 {
+    fn access(&mut self, access: AccessKind, address: u64) -> u64 {
         self.now += Cycles(1000);
         match self.hierarchy.access(0, access, address, 1, self.now) {
             Reply::Ready(ready) | Reply::Retry(ready) => (ready - self.now).0,
@@ -183,7 +183,7 @@ impl Probe {
     }
 
     /// The longest access in the second of two walks over `places` addresses, `stride` bytes apart.
-    fn second_walk(&mut self, access: Access, places: u64, stride: u64) -> u64 {
+    fn second_walk(&mut self, access: AccessKind, places: u64, stride: u64) -> u64 {
         let mut longest = 0;
         for walk in 0..2 {
             for place in 0..places {
@@ -197,7 +197,7 @@ impl Probe {
 
 /// Bytes of the largest set, a power of two of kilobytes, whose second walk takes at most `cycles`
 /// for each access.
-fn largest_set(config: &HierarchyConfig, access: Access, cycles: u64) -> Found<u64> {
+fn largest_set(config: &HierarchyConfig, access: AccessKind, cycles: u64) -> Found<u64> {
     let line = config.data.line.min(config.instruction.line);
     let mut bytes = 0;
     for power in 0..12 {
@@ -211,7 +211,7 @@ fn largest_set(config: &HierarchyConfig, access: Access, cycles: u64) -> Found<u
 }
 
 /// Kilobytes that are found again as fast as a line that was used just before.
-fn kilobytes(subject: &Subject, processor: Processor, access: Access) -> Interpretations {
+fn kilobytes(subject: &Subject, processor: PaperProcessor, access: AccessKind) -> Interpretations {
     let config = hierarchy(subject, processor)?;
     let mut probe = Probe::new(config)?;
     probe.access(access, 0);
@@ -220,7 +220,7 @@ fn kilobytes(subject: &Subject, processor: Processor, access: Access) -> Interpr
 }
 
 /// Lines of one set that are found again.
-fn ways(subject: &Subject, processor: Processor, access: Access) -> Interpretations {
+fn ways(subject: &Subject, processor: PaperProcessor, access: AccessKind) -> Interpretations {
     let config = hierarchy(subject, processor)?;
     let mut probe = Probe::new(config)?;
     probe.access(access, 0);
@@ -234,26 +234,26 @@ fn ways(subject: &Subject, processor: Processor, access: Access) -> Interpretati
 }
 
 /// Kilobytes that are found again sooner than in memory, beyond those of the first level.
-fn beyond_l1(subject: &Subject, processor: Processor) -> Interpretations {
+fn beyond_l1(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     let config = hierarchy(subject, processor)?;
     let mut probe = Probe::new(config)?;
-    let missing = probe.access(Access::Load, 0);
-    let again = probe.access(Access::Load, 0);
-    let first = largest_set(config, Access::Load, again)?;
-    number((largest_set(config, Access::Load, missing - 1)? - first) as f64 / 1024.0)
+    let missing = probe.access(AccessKind::Load, 0);
+    let again = probe.access(AccessKind::Load, 0);
+    let first = largest_set(config, AccessKind::Load, again)?;
+    number((largest_set(config, AccessKind::Load, missing - 1)? - first) as f64 / 1024.0)
 }
 
-fn hit(subject: &Subject, processor: Processor) -> Interpretations {
+fn hit(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     let mut probe = Probe::new(hierarchy(subject, processor)?)?;
-    probe.access(Access::Load, 0);
-    number(probe.access(Access::Load, 0) as f64)
+    probe.access(AccessKind::Load, 0);
+    number(probe.access(AccessKind::Load, 0) as f64)
 }
 
 /// Cycles to the first bits of a missing line, and bits of each cycle after.
-fn memory(subject: &Subject, processor: Processor) -> Found<(u64, u64)> {
+fn memory(subject: &Subject, processor: PaperProcessor) -> Found<(u64, u64)> {
     let config = hierarchy(subject, processor)?;
     let mut probe = Probe::new(config)?;
-    let whole = probe.access(Access::Load, 0);
+    let whole = probe.access(AccessKind::Load, 0);
     // Two lines at once: the second is there when the channel has carried it too.
     let line = config.data.line;
     let now = probe.now + Cycles(1000);
@@ -264,7 +264,7 @@ fn memory(subject: &Subject, processor: Processor) -> Found<(u64, u64)> {
         // A port may allow one access in a cycle; the next one is late enough to wait for the
         // channel alone.
         let at = now + Cycles(place as u64);
-        *ready = match caches.access(0, Access::Load, address, 1, at) {
+        *ready = match caches.access(0, AccessKind::Load, address, 1, at) {
             Reply::Ready(cycle) | Reply::Retry(cycle) => cycle,
         };
     }
@@ -273,7 +273,7 @@ fn memory(subject: &Subject, processor: Processor) -> Found<(u64, u64)> {
 }
 
 /// Bits that memory delivers in a cycle over those that the match unit takes.
-fn bandwidth_over_the_unit(subject: &Subject, processor: Processor) -> Interpretations {
+fn bandwidth_over_the_unit(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     let unit = 64 * subject.memory.words_per_cycle;
     number(memory(subject, processor)?.1 as f64 / unit as f64)
 }
@@ -281,9 +281,10 @@ fn bandwidth_over_the_unit(subject: &Subject, processor: Processor) -> Interpret
 /// Loads of lines that are there which can begin in one cycle.
 fn ports(subject: &Subject) -> Interpretations {
     let mut probe = Probe::new(hierarchy(subject, Embedded)?)?;
-    probe.access(Access::Load, 0);
+    probe.access(AccessKind::Load, 0);
     let now = probe.now + Cycles(1000);
-    let begun = (0..64).take_while(|_| matches!(probe.hierarchy.access(0, Access::Load, 0, 4, now), Reply::Ready(_)));
+    let begun =
+        (0..64).take_while(|_| matches!(probe.hierarchy.access(0, AccessKind::Load, 0, 4, now), Reply::Ready(_)));
     count(begun.count())
 }
 
@@ -299,8 +300,8 @@ impl Straight {
     const SHAPE: StaticInstruction = StaticInstruction {
         class: InstructionClass::Integer,
         branch: BranchKind::None,
-        sources: [Register::NONE; 3],
-        destinations: [Register::NONE; 3],
+        sources: [RegisterNumber::NONE; 3],
+        destinations: [RegisterNumber::NONE; 3],
         bytes: 4,
         access: 0,
     };
@@ -354,7 +355,7 @@ fn turns_of_a_core(config: &BarrelConfig) -> Found<(Vec<u32>, u64)> {
 }
 
 /// Instructions that begin, issue and end in a cycle when nothing delays them.
-fn issue_slots(subject: &Subject, processor: Processor) -> Interpretations {
+fn issue_slots(subject: &Subject, processor: PaperProcessor) -> Interpretations {
     let (turns, cycles) = turns_of_a_core(barrel(subject, processor)?)?;
     number(turns.len() as f64 / cycles as f64)
 }
@@ -377,10 +378,10 @@ fn instruction_set(subject: &Subject) -> Interpretations {
 
 /// Instruction lines that miss in measured passes.
 fn instruction_misses(subject: &Subject) -> Interpretations {
-    let misses = |processor: Processor| -> Found<f64> {
+    let misses = |processor: PaperProcessor| -> Found<f64> {
         Ok(measured(subject.processors.of(processor)?).map(|pass| pass.instruction_misses).sum::<u64>() as f64)
     };
-    let all = Processor::ALL.iter().map(|&processor| misses(processor)).sum::<Found<f64>>()?;
+    let all = PaperProcessor::ALL.iter().map(|&processor| misses(processor)).sum::<Found<f64>>()?;
     Ok(vec![
         Interpretation::new("all processors", Measured::Number(all)),
         Interpretation::new("the embedded processor", Measured::Number(misses(Embedded)?)),
@@ -420,7 +421,7 @@ fn source_argument(subject: &Subject) -> Interpretations {
 /// Cycles of a match, when a header waits until the one before is matched: with two contexts, one
 /// of which is the main thread's, and with all.
 fn one_header_at_a_time(subject: &Subject) -> Interpretations {
-    let time = |processor: Processor, contexts: Option<usize>| -> Found<f64> {
+    let time = |processor: PaperProcessor, contexts: Option<usize>| -> Found<f64> {
         let mut config = *barrel(subject, processor)?;
         // The main thread and one more: to start the next waits for the end of this one.
         config.threads = 2;
@@ -449,7 +450,7 @@ fn lines_that_do_not_fit(subject: &Subject) -> Interpretations {
     let on_list = |length: usize| -> Found<Measured> {
         let mut so = true;
         let mut shown = Vec::new();
-        for processor in Processor::ALL {
+        for processor in PaperProcessor::ALL {
             let simulated = subject.processors.of(processor)?;
             let mut hierarchy = *simulated.setup.build.hierarchy();
             hierarchy.data.bytes *= 64;

@@ -5,7 +5,7 @@
 use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, SteppedHardware};
 use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::{Envelope, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
-use mb_lhs::{Attribute, Divider, LhsParameters, Registers, Store, WORD};
+use mb_lhs::{Attribute, Divider, DividerRegisters, LhsParameters, Store, WORD};
 
 use super::{Change, Designs, Interpretations, LINE_EACH, changed, search, searched};
 use crate::benchmarks::{EngineRun, Sources};
@@ -34,7 +34,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         let mut right = true;
         for register in places {
             for place in places {
-                let stores = divided(Registers { size_location: register, ..all }, 100, place);
+                let stores = divided(DividerRegisters { size_location: register, ..all }, 100, place);
                 right &= stores.contains(&Store::LargeWithPointer) == (register == place);
             }
         }
@@ -44,7 +44,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         let all = registers(designs)?;
         let heads: Vec<_> = [32, 64, 128]
             .map(|entry| {
-                let stores = divided(Registers { entry, pointer: 8, ..all }, 300, all.size_location);
+                let stores = divided(DividerRegisters { entry, pointer: 8, ..all }, 300, all.size_location);
                 stores.iter().filter(|store| **store == Store::Head).count() as u64 * WORD
             })
             .to_vec();
@@ -175,15 +175,15 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 ];
 
 /// The controller's registers, with an entry of a line, as section 3 recommends.
-fn registers(designs: &Designs) -> Result<Registers, MeasureError> {
+fn registers(designs: &Designs) -> Result<DividerRegisters, MeasureError> {
     let design = changed(&designs.dimmnet2, LINE_EACH)?;
-    Ok(Registers::new(&design.parameters.typed())
+    Ok(DividerRegisters::new(&design.parameters.typed())
         .map_err(|error| CatalogError::Parameter { engine: mb_lhs::ENTRY.card.name, error })?)
 }
 
 /// Where the words of a message go whose length stands at byte `at` of its header, all other bytes
 /// zero.
-fn divided(registers: Registers, length: u64, at: u64) -> Vec<Store> {
+fn divided(registers: DividerRegisters, length: u64, at: u64) -> Vec<Store> {
     let mut divider = Divider::new(registers, true);
     let words = (0..length.div_ceil(WORD)).map(|word| if word == at / WORD { length << (8 * (at % WORD)) } else { 0 });
     words.map(|word| divider.word(word)).collect()

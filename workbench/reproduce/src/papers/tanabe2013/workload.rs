@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use mb_trace::generate::{Application, Plan, Tanabe2013Table1Parameters};
+use mb_trace::generate::{ApplicationRow, Plan, Tanabe2013Table1Parameters};
 
 use super::{Designs, Interpretations};
 use crate::claim_test::{ClaimTest, cannot, measure, number};
@@ -15,11 +15,11 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     cannot("tanabe2013.depth.ft_32", INPUT),
     cannot("tanabe2013.depth.ft_64", INPUT),
     cannot("tanabe2013.depth.ft_128", INPUT),
-    measure("tanabe2013.depth.ft_16384", |_| extrapolated(Application::Ft)),
+    measure("tanabe2013.depth.ft_16384", |_| extrapolated(ApplicationRow::Ft)),
     cannot("tanabe2013.depth.its_32", INPUT),
     cannot("tanabe2013.depth.its_64", INPUT),
     cannot("tanabe2013.depth.its_128", INPUT),
-    measure("tanabe2013.depth.its_16384", |_| extrapolated(Application::Its)),
+    measure("tanabe2013.depth.its_16384", |_| extrapolated(ApplicationRow::Its)),
     cannot("tanabe2013.depth.ft_fraction_128", INPUT),
     cannot("tanabe2013.workload.unexpected_fraction", INPUT),
     cannot("tanabe2013.scale.queue_fraction", "about applications that we have no recordings of"),
@@ -27,7 +27,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 
 /// The least-squares line through the depths that the generated traces of 32, 64 and 128 ranks
 /// search, at 16384 ranks, in whole entries.
-fn extrapolated(application: Application) -> Interpretations {
+fn extrapolated(application: ApplicationRow) -> Interpretations {
     let parameters = Tanabe2013Table1Parameters { application, iterations: 1, ..Default::default() };
     let mut points = Vec::new();
     for ranks in [32, 64, 128] {

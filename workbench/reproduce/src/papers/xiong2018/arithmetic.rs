@@ -5,7 +5,7 @@
 use super::Designs;
 use crate::claim_test::{ClaimTest, Interpretation, measure};
 use crate::error::MeasureError;
-use crate::ledger::{self, LEDGER, LEDGER_NAME, Value};
+use crate::ledger::{self, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
@@ -37,7 +37,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
 pub(super) fn printed(id: &'static str) -> Result<f64, MeasureError> {
     let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
     match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
-        Some(Value::Number(number, _)) => Ok(*number),
+        Some(ClaimedValue::Number(number, _)) => Ok(*number),
         _ => Err(MeasureError::NotSeen(id)),
     }
 }

@@ -11,7 +11,7 @@ mod latency;
 mod structure;
 mod unloading;
 
-use mb_cam_list::{CamList, Counters};
+use mb_cam_list::{CamList, CamListCounters};
 use mb_catalog::CatalogError;
 use mb_core::engine::{Accepted, Completion, Engine, Shortcuts};
 use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, ProbeId, RecvId};
@@ -159,7 +159,7 @@ impl SingleOperations {
         Ok(run)
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> CamListCounters {
         self.engine.service().counters()
     }
 

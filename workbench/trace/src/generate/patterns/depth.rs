@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::TURN_NS;
 use super::exchange::{Message, receive};
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::{RankBuilder, Request, Status};
 
@@ -57,7 +57,7 @@ impl Default for DepthParameters {
 }
 
 impl PatternParameters for DepthParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "depth",
         "Pairs of ranks: a message whose search visits a set number of entries of the PRQ or the UMQ, and a reply.",
         2,

@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::{Message, PostOrder, all_to_all, exchange};
 use super::grid::grid;
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// The neighbours of a rank.
@@ -74,7 +74,7 @@ impl Default for Halo3dParameters {
 }
 
 impl PatternParameters for Halo3dParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "halo3d",
         "Exchange with 6 or 26 neighbours on a periodic 3-D grid, optionally with an all-to-all every n steps.",
         1,

@@ -8,7 +8,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::TURN_NS;
 use super::exchange::{Message, PostOrder, receive};
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::Request;
 
@@ -58,7 +58,7 @@ impl Default for ManyToOneParameters {
 }
 
 impl PatternParameters for ManyToOneParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "many_to_one",
         "All other ranks send to rank 0, which posts its receives in advance, with named sources or MPI_ANY_SOURCE.",
         2,

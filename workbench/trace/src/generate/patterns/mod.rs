@@ -35,11 +35,11 @@ pub use halo3d::{Halo3dParameters, Neighbours};
 pub use many_to_one::{ManyToOneParameters, ReceiveSource};
 pub use random::RandomParameters;
 pub use sweep::SweepParameters;
-pub use tanabe2013_table1::{Application, Tanabe2013Table1Parameters};
+pub use tanabe2013_table1::{ApplicationRow, Tanabe2013Table1Parameters};
 pub use transpose::TransposeParameters;
 pub use xiong2018_depths::Xiong2018DepthsParameters;
 
-use super::{Pattern, PatternParameters};
+use super::{CommunicationPattern, PatternParameters};
 
 /// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a
 /// small message on a present-day network. Only the order of the recorded times that it produces
@@ -50,7 +50,7 @@ const TURN_NS: u64 = 1_000;
 pub(super) const MARGIN_NS: u64 = 8 * TURN_NS;
 
 /// All patterns.
-pub static PATTERNS: &[Pattern] = &[
+pub static PATTERNS: &[CommunicationPattern] = &[
     Halo3dParameters::PATTERN,
     SweepParameters::PATTERN,
     TransposeParameters::PATTERN,

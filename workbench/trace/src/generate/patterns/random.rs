@@ -6,7 +6,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::{Message, exchange};
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `random`.
@@ -36,7 +36,7 @@ impl Default for RandomParameters {
 }
 
 impl PatternParameters for RandomParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "random",
         "Each rank sends to `degree` random ranks and receives from as many, in random order.",
         1,

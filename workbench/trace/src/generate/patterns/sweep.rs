@@ -7,7 +7,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::TURN_NS;
 use super::grid::grid;
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 use crate::rank_builder::Status;
 
@@ -41,7 +41,7 @@ impl Default for SweepParameters {
 }
 
 impl PatternParameters for SweepParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "sweep",
         "Wavefronts from the four corners of a 2-D grid, in blocks: each rank waits for two neighbours.",
         1,

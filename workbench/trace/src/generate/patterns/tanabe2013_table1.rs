@@ -6,7 +6,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::both_queues;
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number
@@ -18,7 +18,7 @@ const TABLE1_ITS: [u64; 4] = [7, 13, 21, 2_344];
 
 /// A row of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum Application {
+pub enum ApplicationRow {
     /// FT of the NAS parallel benchmarks.
     Ft,
     /// The Integrated Tiger Series.
@@ -30,7 +30,7 @@ pub enum Application {
 pub struct Tanabe2013Table1Parameters {
     /// Row of the table.
     #[parameter]
-    pub application: Application,
+    pub application: ApplicationRow,
     /// Steps of the program.
     #[parameter(range = 1..=1_000_000_000)]
     pub iterations: u64,
@@ -44,12 +44,12 @@ pub struct Tanabe2013Table1Parameters {
 
 impl Default for Tanabe2013Table1Parameters {
     fn default() -> Self {
-        Self { application: Application::Ft, iterations: 10, bytes: 64, compute: Picos::from_ns(10_000) }
+        Self { application: ApplicationRow::Ft, iterations: 10, bytes: 64, compute: Picos::from_ns(10_000) }
     }
 }
 
 impl PatternParameters for Tanabe2013Table1Parameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "tanabe2013_table1",
         "Average search depth of the UMQ as in tanabe2013, Table 1, for FT and ITS; half of the messages are unexpected.",
         2,
@@ -73,8 +73,8 @@ impl PatternProgram for Tanabe2013Table1Parameters {
 
     fn run(&self, output: &mut RankOutput<'_>) -> Result<(), TraceError> {
         let row = match self.application {
-            Application::Ft => TABLE1_FT,
-            Application::Its => TABLE1_ITS,
+            ApplicationRow::Ft => TABLE1_FT,
+            ApplicationRow::Its => TABLE1_ITS,
         };
         // Taking n messages from the back of the queue visits n, n - 1, ..., 1 entries: (n + 1) / 2 on
         // average.

@@ -5,7 +5,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::{PostOrder, all_to_all};
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `transpose`.
@@ -32,7 +32,7 @@ impl Default for TransposeParameters {
 }
 
 impl PatternParameters for TransposeParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "transpose",
         "All-to-all in point-to-point messages: rank r sends to r+1, r+2, ...; a parameter sets the order of receives.",
         2,

@@ -6,7 +6,7 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::{PostOrder, both_queues};
 use crate::error::TraceError;
-use crate::generate::Pattern;
+use crate::generate::CommunicationPattern;
 use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
 
 /// Parameters of the pattern `xiong2018_depths`.
@@ -46,7 +46,7 @@ impl Default for Xiong2018DepthsParameters {
 }
 
 impl PatternParameters for Xiong2018DepthsParameters {
-    const PATTERN: Pattern = Pattern::of::<Self>(
+    const PATTERN: CommunicationPattern = CommunicationPattern::of::<Self>(
         "xiong2018_depths",
         "Lengths of both queues as xiong2018 quotes from proxy applications: below 128 in 50 %, below 512 in 75 % of the steps.",
         2,

@@ -12,9 +12,11 @@ use std::rc::Rc;
 
 use mb_core::Cycles;
 use mb_processor::barrel::{self, Barrel, Stacks};
-use mb_processor::hierarchy::{Access, CacheStatistics, Hierarchy};
+use mb_processor::hierarchy::{AccessKind, CacheStatistics, Hierarchy};
 use mb_processor::out_of_order::{self, OutOfOrder};
-use mb_processor::{BranchKind, Hart, InstructionClass, Memory, Ppc32, Program, Register, Rv64, StaticInstruction};
+use mb_processor::{
+    BranchKind, Hart, InstructionClass, Memory, Ppc32, Program, RegisterNumber, Rv64, StaticInstruction,
+};
 
 use super::super::processors::{Build, Delivery, Setup};
 use super::watch::{Mark, MarkHost, Watch, Watched};
@@ -112,8 +114,8 @@ fn on_harts<H: Hart + Clone>(
 fn arguments_of_calls(hart: &Ppc32, code: Range<u64>) -> BTreeSet<u64> {
     // The number is in register 0, the first argument in register 3.
     let prepares = |shape: &StaticInstruction| {
-        let written: Vec<_> = shape.destinations.iter().filter(|&&register| register != Register::NONE).collect();
-        let only = written.iter().all(|&&register| matches!(register, Register(0 | 3)));
+        let written: Vec<_> = shape.destinations.iter().filter(|&&register| register != RegisterNumber::NONE).collect();
+        let only = written.iter().all(|&&register| matches!(register, RegisterNumber(0 | 3)));
         shape.class == InstructionClass::Integer && shape.branch == BranchKind::None && !written.is_empty() && only
     };
     let mut free = BTreeSet::new();
@@ -213,7 +215,7 @@ impl<C: Cores> Stepped<C> {
         hierarchy.invalidate(start, bytes);
         if self.surroundings.delivery == Delivery::Cache {
             for core in 0..cores {
-                hierarchy.warm(core, Access::Load, start, bytes);
+                hierarchy.warm(core, AccessKind::Load, start, bytes);
             }
         }
     }
@@ -262,9 +264,9 @@ impl<H: Hart> Cores for OneCore<H> {
     fn go(&mut self, host: &mut MarkHost) -> Result<Stopped, MeasureError> {
         let Self { core, hart, memory, hierarchy } = self;
         match core.run(hart, memory, host, hierarchy, LONGEST)? {
-            out_of_order::Stop::Waiting => Ok(Stopped::Waiting),
-            out_of_order::Stop::Exited(status) => Ok(Stopped::Exited(status)),
-            out_of_order::Stop::Until => Err(MeasureError::NotSeen("the end of the benchmark")),
+            out_of_order::OutOfOrderStop::Waiting => Ok(Stopped::Waiting),
+            out_of_order::OutOfOrderStop::Exited(status) => Ok(Stopped::Exited(status)),
+            out_of_order::OutOfOrderStop::Until => Err(MeasureError::NotSeen("the end of the benchmark")),
         }
     }
 
@@ -280,9 +282,11 @@ impl<H: Hart + Clone> Cores for BarrelCores<H> {
     fn go(&mut self, host: &mut MarkHost) -> Result<Stopped, MeasureError> {
         self.0.wake(Cycles::ZERO);
         match self.0.run_until(Cycles::MAX, host)? {
-            barrel::Stop::Waiting => Ok(Stopped::Waiting),
-            barrel::Stop::Exited(status) => Ok(Stopped::Exited(status)),
-            barrel::Stop::Until | barrel::Stop::Paused => Err(MeasureError::NotSeen("the end of the benchmark")),
+            barrel::BarrelStop::Waiting => Ok(Stopped::Waiting),
+            barrel::BarrelStop::Exited(status) => Ok(Stopped::Exited(status)),
+            barrel::BarrelStop::Until | barrel::BarrelStop::Paused => {
+                Err(MeasureError::NotSeen("the end of the benchmark"))
+            }
         }
     }
 

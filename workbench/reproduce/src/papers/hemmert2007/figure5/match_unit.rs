@@ -5,7 +5,7 @@
 //! Cost: for the four lists of the paper, some 10 million microcode words.
 
 use mb_asm::word::Word;
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
 use mb_unit::unit::{MatchUnit, WRITE_STAGE};
@@ -66,7 +66,7 @@ impl System for MatchUnitSystem {
 
     fn pass(&mut self, position: usize) -> Result<UnitPass, MeasureError> {
         let Self(machine) = self;
-        let header = Header { op: op::PUT, bits: position as u64, ..Header::default() }.words();
+        let header = MessageHeader { op: op::PUT, bits: position as u64, ..MessageHeader::default() }.words();
         let search = |machine: &mut MatchProcessor, arrival, watch: &mut dyn FnMut(&IssueEvent, &MatchUnit)| {
             let found = machine.search(List::Posted, header, arrival, watch)?.found;
             if found == Some(position) { Ok(()) } else { Err(MeasureError::NotSeen("a match at its position")) }
