@@ -11,6 +11,7 @@ mod layers;
 mod libraries;
 mod machine;
 mod models;
+mod names;
 mod python;
 mod width;
 
@@ -51,6 +52,7 @@ const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("libraries", libraries::check),
     ("models", models::check),
+    ("names", names::check),
     ("python", python::check),
     ("headers", headers::check),
     ("width", width::check),

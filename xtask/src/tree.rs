@@ -59,6 +59,12 @@ impl Tree {
         Self { files: BTreeMap::new(), crates }
     }
 
+    /// The same files, with the given crates.
+    #[cfg(test)]
+    pub(crate) fn with_crates(self, crates: Vec<Crate>) -> Self {
+        Self { crates, ..self }
+    }
+
     /// The crates of the workspace, in alphabetical order of their folders.
     pub(crate) fn crates(&self) -> &[Crate] {
         &self.crates
