@@ -18,7 +18,7 @@ enum { PAUSE_ROUNDS = 40 };
 
 int operation_count;
 _Thread_local int current;
-const Operation *operation[MAX_STEPS];
+const OperationRecord *operation[MAX_STEPS];
 
 /* State of each operation of this rank. `posted_as` is the step that started the request last. */
 static MPI_Request request[MAX_STEPS];
@@ -39,16 +39,16 @@ void give_up(const char *what, const char *where) {
   exit(3);
 }
 
-static int is_send(const Operation *op) {
+static int is_send(const OperationRecord *op) {
   return (op->code >= OP_SEND && op->code <= OP_BSEND) || op->code == OP_PARTITIONED_SEND;
 }
 
-static int is_partitioned(const Operation *op) {
+static int is_partitioned(const OperationRecord *op) {
   return op->code == OP_PARTITIONED_SEND || op->code == OP_PARTITIONED_RECEIVE;
 }
 
 /* Whether the drain phase waits for the request of this operation. */
-static int must_complete(const Operation *op) {
+static int must_complete(const OperationRecord *op) {
   return is_send(op) || op->code == OP_SENDRECV || op->code == OP_PARTITIONED_RECEIVE;
 }
 
@@ -211,7 +211,7 @@ static void make_ready(int op) {
 }
 
 /* Starts the persistent request of this operation, or leaves it to MPI_Startall. */
-static int start_request(const Operation *op) {
+static int start_request(const OperationRecord *op) {
   if (op->form == FORM_TOGETHER) {
     together[together_count++] = current;
     return MPI_SUCCESS;
@@ -236,7 +236,7 @@ static void start_together(void) {
   together_count = 0;
 }
 
-static void do_send(const Operation *op) {
+static void do_send(const OperationRecord *op) {
   unsigned char *bytes = buffer_of(current);
   const int dest = mpi_source(op->peer), is_wide = op->counts != COUNTS_INT;
   const MPI_Comm c = comm[op->comm];
@@ -267,7 +267,7 @@ static void do_send(const Operation *op) {
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
-static void do_receive(const Operation *op) {
+static void do_receive(const OperationRecord *op) {
   unsigned char *bytes = guarded_buffer(current);
   const int source = mpi_source(op->peer), tag = mpi_tag(op->tag), is_wide = op->counts != COUNTS_INT;
   const MPI_Comm c = comm[op->comm];
@@ -294,7 +294,7 @@ static void do_receive(const Operation *op) {
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
-static void do_partitioned(const Operation *op) {
+static void do_partitioned(const OperationRecord *op) {
   unsigned char *bytes = buffer_of(current);
   const MPI_Count length = op->bytes / op->partitions;
   const MPI_Comm c = comm[op->comm];
@@ -313,7 +313,7 @@ static void do_partitioned(const Operation *op) {
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
-static void do_restart(const Operation *op) {
+static void do_restart(const OperationRecord *op) {
   const int first = op->argument[0];
   cancel_request(first);
   posted_as[first] = op->step;
@@ -323,7 +323,7 @@ static void do_restart(const Operation *op) {
   if (error != MPI_SUCCESS) report_error(op->step, error);
 }
 
-static void do_sendrecv(const Operation *op) {
+static void do_sendrecv(const OperationRecord *op) {
   unsigned char *out = buffer_in(sendrecv_buffer, current), *in = guarded_buffer(current);
   for (size_t i = 0; i < STAMP; i++) in[layout_place(layout_of(current), (size_t)longest, i)] = GUARD_BYTE;
   const int dest = mpi_source(op->peer), source = mpi_source(op->argument[1]), tag = mpi_tag(op->argument[2]);
@@ -348,7 +348,7 @@ static void do_sendrecv(const Operation *op) {
   layout_free(&out_type);
 }
 
-static void do_probe(const Operation *op) {
+static void do_probe(const OperationRecord *op) {
   const int source = mpi_source(op->peer), tag = mpi_tag(op->tag);
   const MPI_Comm c = comm[op->comm];
   MPI_Status status;
@@ -399,7 +399,7 @@ static void do_pause(void) {
   }
 }
 
-static void perform(const Operation *op) {
+static void perform(const OperationRecord *op) {
   const int is_start = op->code <= OP_RECEIVE || is_partitioned(op);
   if (!is_start || op->form != FORM_TOGETHER) start_together();
   switch (op->code) {
@@ -542,7 +542,7 @@ void perform_program(const RankHeader *part, int number) {
   if (operation_count > MAX_STEPS) give_up("a program has too many operations", "programs");
   const int *word = (const int *)(part + 1);
   for (int i = 0; i < operation_count; i++) {
-    operation[i] = (const Operation *)word;
+    operation[i] = (const OperationRecord *)word;
     word = operation[i]->argument + operation[i]->arguments;
     request[i] = MPI_REQUEST_NULL;
     is_active[i] = holds_message[i] = 0;

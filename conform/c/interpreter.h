@@ -21,7 +21,7 @@ void observe(OutcomeRecord record);
 /* The operations of this rank, and the one that this thread performs; `operation_count` in the drain phase. */
 extern int operation_count;
 extern _Thread_local int current;
-extern const Operation *operation[MAX_STEPS];
+extern const OperationRecord *operation[MAX_STEPS];
 
 /* Prints the reason and ends the job with status 3. */
 void give_up(const char *what, const char *where);

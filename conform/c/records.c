@@ -188,7 +188,7 @@ uint64_t checksum(const unsigned char *bytes, int count) {
 
 /* MPI does not define the status of a partitioned receive; communicator, source, tag and length are known. */
 void report_partitioned(int op, int step) {
-  const Operation *of = operation[op];
+  const OperationRecord *of = operation[op];
   OutcomeRecord record = {
       .kind = RECORD_RECEIVED, .at = current, .step = step, .source = of->peer, .tag = of->tag, .count = of->bytes};
   received++;

@@ -111,7 +111,7 @@ void observe(OutcomeRecord record) {
     return;
   }
   /* The operation with the arguments of the receive or probe. */
-  const Operation *op = operation[0];
+  const OperationRecord *op = operation[0];
   for (int i = 0; i < operation_count; i++) {
     if (operation[i]->step == record.step) op = operation[i];
   }
