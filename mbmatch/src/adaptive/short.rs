@@ -2,15 +2,15 @@
 //! A short queue: up to nine entries side by side, with or without wildcards.
 //!
 //! ```text
-//! order         slot of the oldest entry | next younger | ... | free slots     4 bits each, oldest in the low bits
+//! order         slot of the oldest entry | next younger | ... | free slots     7 bits each, oldest in the low bits
 //! fingerprints  of the oldest entry      | next younger | ... | 0              7 bits each, same order
-//! entries       [slot 0] [slot 1] ... [slot 8]                                 never move; handles name the slot
+//! entries       [slot 0] [slot 1] ... [slot 8]       in each of a few arrays;  never move; handles name the slot
 //! ```
 //!
 //! The two words hold the order of age, so that inserting and removing an entry shifts bits and
-//! moves no entry. The *rank* of an entry is its place in this order: 0 is the oldest. Where
-//! neither side has wildcards, the fingerprint of the key is compared with all nine in one word,
-//! without a branch for each entry; the lowest match is the oldest.
+//! moves no entry. Fields of both words have the same width, so that one shift and one mask serve
+//! both. Where neither side has wildcards, the fingerprint of the key is compared with all nine in
+//! one word, without a branch for each entry; the lowest match is the oldest.
 //!
 //! Safety: every `unsafe` block omits a bounds check. Slots come from the order word, which holds
 //! only slots, or from a handle that was checked.
@@ -19,91 +19,81 @@ use crate::types::{Envelope, Handle, Pattern};
 
 /// As many as fingerprints fit into a word. From ten entries on, a table is as fast.
 pub(super) const SHORT_CAPACITY: usize = 9;
-/// Bits of a slot number in the order.
-const SLOT_BITS: u32 = 4;
-/// 1 in each field of the order.
-const ONE_PER_SLOT: u64 = 0x1_1111_1111;
-/// The order of an empty queue.
-const INITIAL_ORDER: u64 = 0x8_7654_3210;
-/// Bits of a fingerprint.
-const FINGERPRINT_BITS: u32 = 7;
-/// 1 in each fingerprint.
-const ONE_PER_FINGERPRINT: u64 = 0x0102_0408_1020_4081;
+/// Bits of a field of either word: a slot number, or a fingerprint.
+const FIELD_BITS: u32 = 7;
+/// All fields.
+const ALL_FIELDS: u32 = SHORT_CAPACITY as u32 * FIELD_BITS;
+/// 1 in each field.
+const ONE_PER_FIELD: u64 = 0x0102_0408_1020_4081;
+/// The order of an empty queue: slots 0 to 8.
+const INITIAL_ORDER: u64 = 0x080e_1828_4060_8080;
+/// Bit of `wildcards`: the queue is closed.
+const CLOSED: u32 = 1 << 31;
 /// Handles of short queues have indices from here on, above all others.
 pub(super) const FIRST_INDEX: u32 = u32::MAX - SHORT_CAPACITY as u32;
 
 /// The fingerprint of a key. Consecutive tags, as many as a queue can hold, have different ones.
 #[inline(always)]
 fn fingerprint(bits: u64, source: u32) -> u64 {
-    (bits ^ u64::from(source) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FINGERPRINT_BITS)
+    (bits ^ u64::from(source) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FIELD_BITS)
 }
 
-/// Sets the highest bit of each field that is zero, where fields have `width` bits and `each` is 1
-/// in each. The lowest bit set is exact; fields above it may be wrong, since the subtraction
-/// borrows from them.
+/// Where the first field that is zero begins, if there is one.
 #[inline(always)]
-fn zero_fields(fields: u64, each: u64, width: u32) -> u64 {
-    fields.wrapping_sub(each) & !fields & each << (width - 1)
+fn first_zero_field(fields: u64) -> Option<u32> {
+    // The highest bit of each field that is zero. The lowest bit set is exact; fields above it may be wrong, since the
+    // subtraction borrows from them.
+    let zeros = fields.wrapping_sub(ONE_PER_FIELD) & !fields & ONE_PER_FIELD << (FIELD_BITS - 1);
+    (zeros != 0).then(|| zeros.trailing_zeros() - (FIELD_BITS - 1))
 }
 
-/// Removes the field of this rank, and shifts those above it down.
+/// Removes the field that begins at `shift`, and shifts those above it down.
 #[inline(always)]
-fn remove_field(fields: u64, rank: u32, width: u32) -> u64 {
-    let below = (1 << (rank * width)) - 1;
-    fields & below | fields >> width & !below
+fn remove_field(fields: u64, shift: u32) -> u64 {
+    fields ^ (fields ^ fields >> FIELD_BITS) & u64::MAX << shift
 }
 
 /// The lowest slot of an order.
 #[inline(always)]
 fn slot(order: u64) -> u32 {
-    order as u32 & ((1 << SLOT_BITS) - 1)
+    order as u32 & ((1 << FIELD_BITS) - 1)
 }
 
 /// A receive or a message.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct ShortEntry {
     pub(super) bits: u64,
-    /// The match bits that are compared; of a message all.
+    /// The match bits that are compared, of a receive.
     pub(super) compared: u64,
     pub(super) user: u64,
     /// Data of the owner: the age.
     pub(super) stamp: u64,
     pub(super) source: u32,
-    /// All ones if the source is compared, else zero.
+    /// All ones if the source is compared, else zero; of a receive.
     pub(super) source_mask: u32,
 }
 
 impl ShortEntry {
-    #[inline(always)]
-    pub(super) fn receive(pattern: Pattern, user: u64, stamp: u64) -> Self {
-        let Pattern { bits, ignore, source } = pattern;
-        let source_mask = if source.is_some() { u32::MAX } else { 0 };
-        Self { bits, compared: !ignore, user, stamp, source: source.unwrap_or(0), source_mask }
-    }
-
-    #[inline(always)]
-    pub(super) fn message(envelope: Envelope, user: u64, stamp: u64) -> Self {
-        let Envelope { bits, source } = envelope;
-        Self { bits, compared: u64::MAX, user, stamp, source, source_mask: u32::MAX }
-    }
-
     /// The pattern of a receive.
     pub(super) fn pattern(&self) -> Pattern {
         Pattern { bits: self.bits, ignore: !self.compared, source: (self.source_mask != 0).then_some(self.source) }
     }
 }
 
-/// Where an entry is: its rank by age, and its slot.
+/// Where an entry is: where its fields begin in the two words, and its slot.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
-    rank: u32,
+    shift: u32,
     slot: u32,
 }
 
 /// The queue. The module describes its words.
 pub(super) struct ShortQueue {
-    len: u32,
-    /// A bit for each slot whose entry has wildcards.
+    /// Where the fields of the entries end: as many times [`FIELD_BITS`] as there are entries.
+    end: u32,
+    /// Where `end` is when the queue is full: [`ALL_FIELDS`], or 0 while the queue is closed.
+    end_when_full: u32,
+    /// A bit for each slot whose entry has wildcards. [`CLOSED`] alone while the queue is closed.
     wildcards: u32,
     /// A bit for each slot whose entry was moved to the table when the queue overflowed.
     forwarded: u32,
@@ -111,49 +101,122 @@ pub(super) struct ShortQueue {
     order: u64,
     /// Fingerprints by age, then zeros.
     fingerprints: u64,
-    entries: [ShortEntry; SHORT_CAPACITY],
+    /// The fields of the entries by slot, each in an array of its own: a slot number is then an index without a
+    /// multiplication.
+    bits: [u64; SHORT_CAPACITY],
+    compared: [u64; SHORT_CAPACITY],
+    user: [u64; SHORT_CAPACITY],
+    stamp: [u64; SHORT_CAPACITY],
+    source: [u32; SHORT_CAPACITY],
+    source_mask: [u32; SHORT_CAPACITY],
+}
+
+/// The element of a slot.
+#[inline(always)]
+fn of<T: Copy>(fields: &[T; SHORT_CAPACITY], slot: u32) -> T {
+    debug_assert!((slot as usize) < SHORT_CAPACITY);
+    // SAFETY: a slot of the order; see the module.
+    unsafe { *fields.get_unchecked(slot as usize) }
+}
+
+/// Stores the element of a slot.
+#[inline(always)]
+fn store<T>(fields: &mut [T; SHORT_CAPACITY], slot: u32, value: T) {
+    debug_assert!((slot as usize) < SHORT_CAPACITY);
+    // SAFETY: a slot of the order; see the module.
+    unsafe { *fields.get_unchecked_mut(slot as usize) = value };
 }
 
 impl ShortQueue {
     pub(super) fn new() -> Self {
         Self {
-            len: 0,
+            end: 0,
+            end_when_full: ALL_FIELDS,
             wildcards: 0,
             forwarded: 0,
             order: INITIAL_ORDER,
             fingerprints: 0,
-            entries: [ShortEntry::default(); SHORT_CAPACITY],
+            bits: [0; SHORT_CAPACITY],
+            compared: [0; SHORT_CAPACITY],
+            user: [0; SHORT_CAPACITY],
+            stamp: [0; SHORT_CAPACITY],
+            source: [0; SHORT_CAPACITY],
+            source_mask: [0; SHORT_CAPACITY],
         }
     }
 
-    #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.len
+        self.end / FIELD_BITS
     }
 
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.end == 0
+    }
+
+    /// Whether there is a free slot. A closed queue has none.
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
-        self.len < SHORT_CAPACITY as u32
+        self.end < self.end_when_full
     }
 
-    /// Stores an entry in a free slot, of which there must be one; returns the slot.
+    /// Whether the queue is in use, empty or not.
     #[inline(always)]
-    pub(super) fn insert(&mut self, entry: ShortEntry, is_exact: bool) -> u32 {
-        debug_assert!(self.has_room());
-        let Position { rank, slot } = self.at(self.len);
-        if !is_exact {
+    pub(super) fn is_open(&self) -> bool {
+        self.end_when_full != 0
+    }
+
+    /// Whether the queue is open and no entry has wildcards.
+    #[inline(always)]
+    pub(super) fn is_open_and_exact(&self) -> bool {
+        self.wildcards == 0
+    }
+
+    /// Stores a receive in a free slot, of which there must be one; returns the slot.
+    #[inline(always)]
+    pub(super) fn insert_receive(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
+        let Pattern { bits, ignore, source } = pattern;
+        let slot = self.insert_key(bits, source.unwrap_or(0));
+        if !pattern.is_exact() {
             self.wildcards |= 1 << slot;
         }
-        self.fingerprints |= fingerprint(entry.bits, entry.source) << (rank * FINGERPRINT_BITS);
-        self.len += 1;
-        *self.entry_mut(slot) = entry;
+        store(&mut self.compared, slot, !ignore);
+        store(&mut self.source_mask, slot, if source.is_some() { u32::MAX } else { 0 });
+        self.store_entry(slot, Envelope { bits, source: source.unwrap_or(0) }, user, stamp);
+        slot
+    }
+
+    /// Stores a message in a free slot, of which there must be one; returns the slot.
+    #[inline(always)]
+    pub(super) fn insert_message(&mut self, Envelope { bits, source }: Envelope, user: u64, stamp: u64) -> u32 {
+        let slot = self.insert_key(bits, source);
+        // The masks have no meaning for a message.
+        self.store_entry(slot, Envelope { bits, source }, user, stamp);
+        slot
+    }
+
+    #[inline(always)]
+    fn store_entry(&mut self, slot: u32, Envelope { bits, source }: Envelope, user: u64, stamp: u64) {
+        store(&mut self.bits, slot, bits);
+        store(&mut self.source, slot, source);
+        store(&mut self.user, slot, user);
+        store(&mut self.stamp, slot, stamp);
+    }
+
+    /// Takes the next free slot for an entry with this key.
+    #[inline(always)]
+    fn insert_key(&mut self, bits: u64, source: u32) -> u32 {
+        debug_assert!(self.has_room());
+        let Position { shift, slot } = self.at(self.end);
+        self.fingerprints |= fingerprint(bits, source) << shift;
+        self.end = shift + FIELD_BITS;
         slot
     }
 
     /// The oldest receive that accepts an envelope.
     #[inline(always)]
     pub(super) fn oldest_accepting(&self, Envelope { bits, source }: Envelope) -> Option<Position> {
-        if self.wildcards == 0 {
+        if self.is_open_and_exact() {
             return self.oldest_with_key(Envelope { bits, source });
         }
         self.oldest_where(|receive| {
@@ -164,7 +227,7 @@ impl ShortQueue {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn oldest_accepted(&self, Pattern { bits, ignore, source }: Pattern) -> Option<Position> {
-        if self.len == 1 {
+        if self.end == FIELD_BITS {
             let at = self.at(0);
             let message = self.entry(at);
             let (source, compared) = (source.unwrap_or(0), if source.is_some() { u32::MAX } else { 0 });
@@ -183,18 +246,18 @@ impl ShortQueue {
 
     /// The oldest entry with a key, among entries without wildcards.
     #[inline(always)]
-    fn oldest_with_key(&self, Envelope { bits, source }: Envelope) -> Option<Position> {
-        if self.len <= 1 {
+    pub(super) fn oldest_with_key(&self, Envelope { bits, source }: Envelope) -> Option<Position> {
+        if self.end <= FIELD_BITS {
             let at = self.at(0);
             let entry = self.entry(at);
-            return (self.len == 1 && entry.bits == bits && entry.source == source).then_some(at);
+            return (self.end == FIELD_BITS && entry.bits == bits && entry.source == source).then_some(at);
         }
-        let others = self.fingerprints ^ fingerprint(bits, source).wrapping_mul(ONE_PER_FINGERPRINT);
-        let at =
-            self.at(zero_fields(others, ONE_PER_FINGERPRINT, FINGERPRINT_BITS).trailing_zeros() / FINGERPRINT_BITS);
-        if at.rank >= self.len {
+        let shift = first_zero_field(self.fingerprints ^ fingerprint(bits, source).wrapping_mul(ONE_PER_FIELD))?;
+        // The fields behind the last entry are zero, as a fingerprint may be.
+        if shift >= self.end {
             return None;
         }
+        let at = self.at(shift);
         let entry = self.entry(at);
         let is_it = entry.bits == bits && entry.source == source;
         if is_it { Some(at) } else { self.oldest_where(|entry| entry.bits == bits && entry.source == source) }
@@ -203,13 +266,13 @@ impl ShortQueue {
     /// The oldest entry that `matches`.
     #[inline(always)]
     fn oldest_where(&self, matches: impl Fn(&ShortEntry) -> bool) -> Option<Position> {
-        let mut order = self.order;
-        for rank in 0..self.len {
-            let at = Position { rank, slot: slot(order) };
-            if matches(self.entry(at)) {
+        let (mut order, mut shift) = (self.order, 0);
+        while shift < self.end {
+            let at = Position { shift, slot: slot(order) };
+            if matches(&self.entry(at)) {
                 return Some(at);
             }
-            order >>= SLOT_BITS;
+            (order, shift) = (order >> FIELD_BITS, shift + FIELD_BITS);
         }
         None
     }
@@ -218,81 +281,82 @@ impl ShortQueue {
     /// no backward branch.
     #[inline(always)]
     fn oldest_where_unrolled(&self, matches: impl Fn(&ShortEntry) -> bool) -> Option<Position> {
-        let (mut order, mut rank) = (self.order, 0);
-        while rank < self.len {
-            let at = Position { rank, slot: slot(order) };
-            if matches(self.entry(at)) {
+        let (mut order, mut shift) = (self.order, 0);
+        while shift < self.end {
+            let at = Position { shift, slot: slot(order) };
+            if matches(&self.entry(at)) {
                 return Some(at);
             }
-            let at = Position { rank: rank + 1, slot: slot(order >> SLOT_BITS) };
-            if at.rank == self.len {
+            let at = Position { shift: shift + FIELD_BITS, slot: slot(order >> FIELD_BITS) };
+            if at.shift == self.end {
                 return None;
             }
-            if matches(self.entry(at)) {
+            if matches(&self.entry(at)) {
                 return Some(at);
             }
-            (order, rank) = (order >> (2 * SLOT_BITS), rank + 2);
+            (order, shift) = (order >> (2 * FIELD_BITS), shift + 2 * FIELD_BITS);
         }
         None
     }
 
-    /// The position of this rank: an entry, or a free slot.
+    /// The position whose fields begin at `shift`: an entry, or a free slot.
     #[inline(always)]
-    fn at(&self, rank: u32) -> Position {
-        Position { rank, slot: slot(self.order >> (rank * SLOT_BITS)) }
+    fn at(&self, shift: u32) -> Position {
+        Position { shift, slot: slot(self.order >> shift) }
     }
 
     #[inline(always)]
-    pub(super) fn entry(&self, at: Position) -> &ShortEntry {
-        debug_assert!((at.slot as usize) < SHORT_CAPACITY);
-        // SAFETY: a slot of the order; see the module.
-        unsafe { self.entries.get_unchecked(at.slot as usize) }
-    }
-
-    #[inline(always)]
-    fn entry_mut(&mut self, slot: u32) -> &mut ShortEntry {
-        debug_assert!((slot as usize) < SHORT_CAPACITY);
-        // SAFETY: a slot of the order; see the module.
-        unsafe { self.entries.get_unchecked_mut(slot as usize) }
+    pub(super) fn entry(&self, Position { slot, .. }: Position) -> ShortEntry {
+        ShortEntry {
+            bits: of(&self.bits, slot),
+            compared: of(&self.compared, slot),
+            user: of(&self.user, slot),
+            stamp: of(&self.stamp, slot),
+            source: of(&self.source, slot),
+            source_mask: of(&self.source_mask, slot),
+        }
     }
 
     /// Removes an entry; returns its user value.
     #[inline(always)]
     pub(super) fn remove(&mut self, at: Position) -> u64 {
-        if self.len == 1 {
+        self.wildcards &= !(1 << at.slot);
+        self.remove_exact(at)
+    }
+
+    /// Removes an entry without wildcards; returns its user value.
+    #[inline(always)]
+    pub(super) fn remove_exact(&mut self, at: Position) -> u64 {
+        if self.end == FIELD_BITS {
             self.clear();
         } else {
-            self.len -= 1;
-            if self.wildcards != 0 {
-                self.wildcards &= !(1 << at.slot);
-            }
-            let last = (SHORT_CAPACITY as u32 - 1) * SLOT_BITS;
-            self.order = remove_field(self.order, at.rank, SLOT_BITS) | u64::from(at.slot) << last;
-            self.fingerprints = remove_field(self.fingerprints, at.rank, FINGERPRINT_BITS);
+            self.end -= FIELD_BITS;
+            self.order = remove_field(self.order, at.shift) | u64::from(at.slot) << (ALL_FIELDS - FIELD_BITS);
+            self.fingerprints = remove_field(self.fingerprints, at.shift);
         }
-        self.entry(at).user
+        of(&self.user, at.slot)
     }
 
     /// Empties the queue. Only constants are stored, so that the next operation depends on no
     /// earlier load.
     #[inline(always)]
     fn clear(&mut self) {
-        (self.len, self.wildcards, self.order, self.fingerprints) = (0, 0, INITIAL_ORDER, 0);
+        (self.end, self.wildcards, self.order, self.fingerprints) = (0, 0, INITIAL_ORDER, 0);
     }
 
-    /// The handle of the entry in a slot; `generation` is made from its age.
+    /// The index in the handle of the entry in a slot.
     #[inline(always)]
-    pub(super) fn handle(slot: u32, generation: u32) -> Handle {
-        Handle::new(FIRST_INDEX + slot, generation)
+    pub(super) fn index(slot: u32) -> u32 {
+        FIRST_INDEX + slot
     }
 
     /// The handle of an entry; `generation` makes its part from the stamp.
     #[inline(always)]
     pub(super) fn handle_at(&self, at: Position, generation: impl Fn(u64) -> u32) -> Handle {
-        Self::handle(at.slot, generation(self.entry(at).stamp))
+        Handle::new(Self::index(at.slot), generation(self.entry(at).stamp))
     }
 
-    /// The slot that a handle names, if [`Self::handle`] made it.
+    /// The slot that a handle names, if its index is from [`Self::index`].
     #[inline(always)]
     pub(super) fn slot(handle: Handle) -> Option<u32> {
         handle.index().checked_sub(FIRST_INDEX).filter(|slot| *slot < SHORT_CAPACITY as u32)
@@ -302,9 +366,8 @@ impl ShortQueue {
     /// user value.
     #[inline(always)]
     pub(super) fn remove_slot(&mut self, slot: u32, matches: impl Fn(u64) -> bool) -> Option<u64> {
-        let others = self.order ^ (u64::from(slot) * ONE_PER_SLOT);
-        let rank = zero_fields(others, ONE_PER_SLOT, SLOT_BITS).trailing_zeros() / SLOT_BITS;
-        (rank < self.len && matches(self.entries[slot as usize].stamp)).then(|| self.remove(Position { rank, slot }))
+        let shift = first_zero_field(self.order ^ (u64::from(slot) * ONE_PER_FIELD))?;
+        (shift < self.end && matches(of(&self.stamp, slot))).then(|| self.remove(Position { shift, slot }))
     }
 
     /// The position of the entry in a slot, if there is one and `matches` accepts its stamp.
@@ -314,21 +377,21 @@ impl ShortQueue {
 
     /// Changes the source of an entry.
     pub(super) fn set_source(&mut self, at: Position, source: u32) {
-        let entry = self.entry_mut(at.slot);
+        let entry = self.entry(at);
         let changed = fingerprint(entry.bits, entry.source) ^ fingerprint(entry.bits, source);
-        entry.source = source;
-        self.fingerprints ^= changed << (at.rank * FINGERPRINT_BITS);
+        store(&mut self.source, at.slot, source);
+        self.fingerprints ^= changed << at.shift;
     }
 
     /// The number of entries from the oldest to the one found, or of all.
     pub(super) fn compared(&self, found: Option<Position>) -> usize {
-        found.map_or(self.len, |at| at.rank + 1) as usize
+        found.map_or(self.len(), |at| at.shift / FIELD_BITS + 1) as usize
     }
 
     /// The positions of all entries, oldest first.
     pub(super) fn positions(&self) -> impl Iterator<Item = Position> + use<> {
-        let all: [Position; SHORT_CAPACITY] = std::array::from_fn(|rank| self.at(rank as u32));
-        all.into_iter().take(self.len as usize)
+        let all: [Position; SHORT_CAPACITY] = std::array::from_fn(|rank| self.at(rank as u32 * FIELD_BITS));
+        all.into_iter().take(self.len() as usize)
     }
 
     /// The number of different kinds of wildcards among the entries.
@@ -336,26 +399,32 @@ impl ShortQueue {
         let wildcards = || self.positions().filter(|at| self.wildcards >> at.slot & 1 == 1);
         let kind = |at| (self.entry(at).compared, self.entry(at).source_mask);
         wildcards()
-            .filter(|at| wildcards().take_while(|older| older.rank < at.rank).all(|older| kind(older) != kind(*at)))
+            .filter(|at| wildcards().take_while(|older| older.shift < at.shift).all(|older| kind(older) != kind(*at)))
             .count()
     }
 
     /// Stores the handle that an entry has in the table, in place of its user value.
     pub(super) fn set_forward(&mut self, at: Position, handle: Handle) {
-        self.entry_mut(at.slot).user = handle.into_raw();
+        store(&mut self.user, at.slot, handle.into_raw());
     }
 
-    /// Empties the queue after [`Self::set_forward`] of all entries. Their old handles stay valid
+    /// Empties and closes the queue after [`Self::set_forward`] of all entries. Their old handles stay valid
     /// through [`Self::forwarded`].
     pub(super) fn close(&mut self) {
         self.forwarded = self.positions().map(|at| 1 << at.slot).sum();
         self.clear();
+        (self.wildcards, self.end_when_full) = (CLOSED, 0);
+    }
+
+    /// Uses the queue, which is empty, again.
+    pub(super) fn open(&mut self) {
+        (self.wildcards, self.end_when_full) = (0, ALL_FIELDS);
     }
 
     /// The handle in the table of the entry that was in this slot, if `matches` accepts its stamp.
     pub(super) fn forwarded(&self, slot: u32, matches: impl Fn(u64) -> bool) -> Option<Handle> {
-        let entry = &self.entries[slot as usize];
-        (self.forwarded >> slot & 1 == 1 && matches(entry.stamp)).then(|| Handle::from_raw(entry.user))
+        (self.forwarded >> slot & 1 == 1 && matches(of(&self.stamp, slot)))
+            .then(|| Handle::from_raw(of(&self.user, slot)))
     }
 }
 
@@ -366,18 +435,47 @@ mod tests {
     const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
 
     fn message(short: &mut ShortQueue, bits: u64, age: u64) -> u32 {
-        short.insert(ShortEntry::message(Envelope { bits, source: 0 }, age, age), true)
+        short.insert_message(Envelope { bits, source: 0 }, age, age)
     }
 
     fn first(short: &ShortQueue, pattern: Pattern) -> Option<u64> {
         short.oldest_accepted(pattern).map(|at| short.entry(at).user)
     }
+
     #[test]
     fn consecutive_tags_have_different_fingerprints() {
         for begin in (0..20_000).chain([0x7f00_0000_0000, u64::MAX - 30]) {
             let fingerprints: u128 = (begin..begin + SHORT_CAPACITY as u64).map(|tag| 1 << fingerprint(tag, 3)).sum();
             assert_eq!(fingerprints.count_ones() as usize, SHORT_CAPACITY, "from {begin}");
         }
+    }
+
+    /// A removed entry stays in its slot and is not found, also where its fingerprint is that of the unused fields.
+    #[test]
+    fn a_removed_entry_is_not_found_again() {
+        let tag = (0..1000).find(|tag| fingerprint(*tag, 0) == 0).unwrap();
+        let key = Pattern::exactly(Envelope { bits: tag, source: 0 });
+        for others in 2..SHORT_CAPACITY as u64 {
+            let mut short = ShortQueue::new();
+            (0..others).for_each(|age| _ = message(&mut short, tag + 1 + age, age));
+            let slot = message(&mut short, tag, others);
+            assert_eq!(first(&short, key), Some(others));
+            assert_eq!(short.remove_slot(slot, |_| true), Some(others));
+            assert_eq!((first(&short, key), short.len()), (None, others as u32));
+        }
+    }
+
+    /// A closed queue has no room and says so, until it is opened.
+    #[test]
+    fn a_closed_queue_has_no_room() {
+        let mut short = ShortQueue::new();
+        message(&mut short, 1, 1);
+        short.close();
+        assert!(!short.has_room() && !short.is_open() && !short.is_open_and_exact() && short.is_empty());
+        short.open();
+        assert!(short.has_room() && short.is_open() && short.is_open_and_exact());
+        message(&mut short, 2, 2);
+        assert_eq!(first(&short, ANY), Some(2));
     }
 
     /// The oldest entry is found after slots were reused in another order, among all entries and

@@ -33,7 +33,8 @@ fn generation(age: u64) -> u32 {
     age as u32 & !1
 }
 
-/// The handle of a message in the table, from its age, whose bit 0 is zero.
+/// The handle of a message in a slot of the table, or with an index of the short queue, from its age. Bit 0 of an age
+/// is zero.
 #[inline(always)]
 fn handle(slot: u32, age: u64) -> Handle {
     Handle::from_raw(age << 32 | u64::from(slot))
@@ -139,6 +140,7 @@ impl UnexpectedMessages {
             self.index = Log::new(self.heap);
             if self.storage != Storage::ShortQueue {
                 (self.storage, self.age_when_empty, self.index_used) = (Storage::ShortQueue, self.age, false);
+                self.short.open();
             }
         } else if self.storage == Storage::Indexed {
             let table = &mut self.table;
@@ -228,7 +230,8 @@ impl UnexpectedMessages {
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
-        if self.storage != Storage::ShortQueue || !self.short.has_room() {
+        debug_assert!(self.short.is_open() == (self.storage == Storage::ShortQueue));
+        if !self.short.has_room() {
             return None;
         }
         Some(self.append_short(envelope, user))
@@ -238,9 +241,9 @@ impl UnexpectedMessages {
     #[inline(always)]
     fn append_short(&mut self, envelope: Envelope, user: u64) -> Handle {
         let age = self.age;
-        let slot = self.short.insert(ShortEntry::message(envelope, user, age), true);
+        let slot = self.short.insert_message(envelope, user, age);
         (self.age, self.is_empty) = (age + AGE_STEP, false);
-        ShortQueue::handle(slot, generation(age))
+        handle(ShortQueue::index(slot), age)
     }
 
     #[cfg(test)]
@@ -251,7 +254,7 @@ impl UnexpectedMessages {
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         // The caller may have declined the fast path of the other queue without trying this one.
-        if self.storage == Storage::ShortQueue && self.short.has_room() {
+        if self.short.has_room() {
             return Ok(self.append_short(Envelope { bits, source }, user));
         }
         if self.storage == Storage::ShortQueue {
@@ -281,7 +284,7 @@ impl UnexpectedMessages {
     fn move_to_table(&mut self) -> Result<(), OutOfMemory> {
         self.table.reserve(SHORT_CAPACITY)?;
         for at in self.short.positions() {
-            let ShortEntry { bits, user, stamp, source, .. } = *self.short.entry(at);
+            let ShortEntry { bits, user, stamp, source, .. } = self.short.entry(at);
             let slot = self.table.append((bits, source), stamp, user, |_| true);
             self.short.set_forward(at, Handle::new(slot, generation(stamp)));
         }
@@ -301,6 +304,9 @@ impl UnexpectedMessages {
             Storage::Indexed if self.index_used => Storage::Indexed,
             _ => Storage::Table,
         };
+        if self.storage == Storage::ShortQueue {
+            self.short.open();
+        }
         (self.is_empty, self.age_when_empty, self.index_used) = (true, self.age, false);
         self.use_fast_path = false;
     }
@@ -361,7 +367,7 @@ impl UnexpectedMessages {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
-        if self.short.len() == 0 {
+        if self.short.is_empty() {
             if self.storage == Storage::ShortQueue || self.table.len() == 0 {
                 return None;
             }
@@ -426,7 +432,7 @@ impl UnexpectedMessages {
     /// A message of the short queue.
     #[inline(always)]
     fn message_at(&self, at: Position) -> Message {
-        let ShortEntry { bits, source, user, .. } = *self.short.entry(at);
+        let ShortEntry { bits, source, user, .. } = self.short.entry(at);
         Message { user, envelope: Envelope { bits, source } }
     }
 
@@ -443,13 +449,13 @@ impl UnexpectedMessages {
             let taken = self.table.take_fast(bits, source);
             return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
-        if self.short.len() == 0 {
+        if self.short.is_empty() {
             return if self.storage == Storage::ShortQueue { FastPath::NoMatch } else { FastPath::Decline };
         }
         let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
         let message = self.message_at(at);
-        self.short.remove(at);
-        self.is_empty = self.short.len() == 0;
+        self.short.remove_exact(at);
+        self.is_empty = self.short.is_empty();
         FastPath::Taken(message)
     }
 
@@ -516,7 +522,7 @@ impl UnexpectedMessages {
         let is_named = |age| generation(age) == handle.generation();
         if self.storage == Storage::ShortQueue {
             let user = self.short.remove_slot(slot, is_named);
-            self.is_empty = self.short.len() == 0;
+            self.is_empty = self.short.is_empty();
             return user;
         }
         self.discard_in_table(self.short.forwarded(slot, is_named)?)

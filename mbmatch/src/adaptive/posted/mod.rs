@@ -13,7 +13,7 @@ mod tests;
 use classes::{Classes, EXACT, MPI_CLASSES, SCANNED};
 
 use super::scanned::ScannedReceives;
-use super::short::{SHORT_CAPACITY, ShortEntry, ShortQueue};
+use super::short::{SHORT_CAPACITY, ShortQueue};
 use super::table::{EntryTable, FastPath, Oldest};
 use crate::heap::{Array, Heap};
 use crate::scan::Unit;
@@ -47,7 +47,7 @@ fn generation(age: u64) -> u32 {
     (age >> 7) as u32
 }
 
-/// The handle of a receive in the table.
+/// The handle of a receive in a slot of the table, or with an index of the short queue.
 #[inline(always)]
 fn handle(slot: u32, age: u64) -> Handle {
     // One shift of both parts: no age has a bit below `FIRST_AGE`.
@@ -135,6 +135,7 @@ impl PostedReceives {
         }
         if self.is_empty() {
             self.storage = Storage::ShortQueue;
+            self.short.open();
             self.age_when_empty = self.age;
         }
     }
@@ -171,6 +172,7 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn append_fast(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         debug_assert!(self.use_fast_path == self.only_exact_in_table());
+        debug_assert!(self.short.is_open() == (self.storage == Storage::ShortQueue));
         let age = self.age;
         if self.use_fast_path {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
@@ -178,18 +180,18 @@ impl PostedReceives {
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
-        if self.storage != Storage::ShortQueue || !self.short.has_room() {
+        if !self.short.has_room() {
             return None;
         }
-        let slot = self.short.insert(ShortEntry::receive(pattern, user, age), pattern.is_exact());
+        let slot = self.short.insert_receive(pattern, user, age);
         (self.age, self.is_empty) = (age + AGE_STEP, false);
-        Some(ShortQueue::handle(slot, generation(age)))
+        Some(handle(ShortQueue::index(slot), age))
     }
 
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         // The caller may have declined the fast path of the other queue without trying this one.
-        if self.storage == Storage::ShortQueue && self.short.has_room() {
+        if self.short.has_room() {
             return self.append_fast(pattern, user).ok_or(OutOfMemory);
         }
         if self.storage == Storage::ShortQueue {
@@ -262,7 +264,7 @@ impl PostedReceives {
         }
         self.storage = Storage::OneClass;
         for at in self.short.positions() {
-            let entry = *self.short.entry(at);
+            let entry = self.short.entry(at);
             let handle = self.append_with_age(entry.pattern(), entry.user, entry.stamp)?;
             self.short.set_forward(at, handle);
         }
@@ -280,7 +282,12 @@ impl PostedReceives {
         self.table.restart_free_slots();
         if self.scanned.len() == 0 {
             let stayed_short = self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP;
-            self.storage = if stayed_short { Storage::ShortQueue } else { Storage::OneClass };
+            if stayed_short {
+                self.storage = Storage::ShortQueue;
+                self.short.open();
+            } else {
+                self.storage = Storage::OneClass;
+            }
             (self.is_empty, self.age_when_empty) = (true, self.age);
         }
         self.update_fast_path();
@@ -303,12 +310,17 @@ impl PostedReceives {
             let is_last = self.table.len() == 1;
             return if is_last { FastPath::Decline } else { self.table.take_fast(envelope.bits, envelope.source) };
         }
-        if self.storage != Storage::ShortQueue {
+        // Two copies: without wildcards there are fewer steps.
+        let user = if self.short.is_open_and_exact() {
+            let Some(at) = self.short.oldest_with_key(envelope) else { return FastPath::NoMatch };
+            self.short.remove_exact(at)
+        } else if self.storage == Storage::ShortQueue {
+            let Some(at) = self.short.oldest_accepting(envelope) else { return FastPath::NoMatch };
+            self.short.remove(at)
+        } else {
             return FastPath::Decline;
-        }
-        let Some(at) = self.short.oldest_accepting(envelope) else { return FastPath::NoMatch };
-        let user = self.short.remove(at);
-        self.is_empty = self.short.len() == 0;
+        };
+        self.is_empty = self.short.is_empty();
         FastPath::Taken(user)
     }
 
@@ -420,7 +432,7 @@ impl PostedReceives {
         let is_named = |age| generation(age) == handle.generation();
         if self.storage == Storage::ShortQueue {
             let user = self.short.remove_slot(slot, is_named);
-            self.is_empty = self.short.len() == 0;
+            self.is_empty = self.short.is_empty();
             return user;
         }
         self.cancel_in_table(self.short.forwarded(slot, is_named)?)
