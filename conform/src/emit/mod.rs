@@ -192,8 +192,8 @@ fn table(program: &TestProgram, rank: u8) -> String {
     let mut text = format!(
         "static const int rank{rank}[] = {{\n    \
          /* a RankHeader: words, messages, operations */\n    {words}, {}, {},\n    \
-         /* an OperationRecord per row: code, step, thread, comm, peer, tag, bytes, layout, partitions, counts, form,\n     \
-         * arguments, argument... */\n",
+         /* an OperationRecord per row: code, step, thread, comm, peer, tag, bytes, layout, partitions, counts,\n     \
+         * form, arguments, argument... */\n",
         program.messages_to(rank),
         operations.len()
     );
