@@ -31,10 +31,11 @@ OPENMPI_BUDGET ?= 4m
 MPIS := openmpi mpich
 # Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
 CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
+LINTED := env --unset=MAKEFLAGS --unset=MFLAGS xtask/linted.sh
 # What the compiled module is made of.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks rust-checks rust-tests recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -65,15 +66,18 @@ python-checks: .venv/packages.stamp
 	$(VENV)/ruff check
 	$(VENV)/mypy
 
-rust-checks: .venv/lints.stamp
+rust-format: .venv/lints.stamp
 	$(CARGO) fmt --check
+
+rust-checks: rust-format
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 
-# One call of cargo, so that tests, examples and the module of Python share what they are made of: each selection of
-# packages has its own features of dependencies.
-rust-tests: rust-checks
-	$(CARGO) build --quiet --workspace --lib --examples --tests --message-format json-render-diagnostics > target/tests.json
-	$(CARGO) test --quiet --workspace --doc
+# One call of cargo, which lints too, so that tests, examples and the module of Python share what they are made of:
+# each selection of packages has its own features of dependencies.
+rust-tests: rust-format
+	mkdir -p target
+	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
+	$(LINTED) test --quiet --workspace --doc
 	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
 	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a $(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
 

@@ -48,6 +48,7 @@ WITHOUT_ENGINES = (
     "tests/test_interruptible.py",
     "tests/test_launchers.py",
     "tests/test_libfabric.py",
+    "tests/test_lints.py",
     "tests/test_mbmatch_c.py",
     "tests/test_mpi_bench.py",
     "tests/test_mpi_conform.py",

@@ -118,6 +118,7 @@ def programs(built: Path, top: str | None) -> Iterator[tuple[str, Part]]:
         if (
             message.get("reason") == "compiler-artifact"
             and message["profile"]["test"]
+            and message["target"]["kind"] != ["bench"]
             and message["executable"]
         ):
             folder = Path(message["manifest_path"]).parent

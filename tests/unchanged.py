@@ -46,6 +46,7 @@ TOOLS = (
     "riscv64-linux-gnu-gcc",
     "qemu-riscv64",
     "cargo",
+    "clippy-driver",
 )
 
 # What Rust tests read when they run, besides the files of their own crate. Those of xtask read every file.
