@@ -78,8 +78,6 @@ rust-tests: rust-format
 	mkdir -p target
 	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
 	$(LINTED) test --quiet --workspace --doc
-	# Checked, not linked: the fuzzing library, which would be compiled first, is only named.
-	CUSTOM_LIBFUZZER_PATH=./libfuzzer.a $(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
 
 # The package with the module that `rust-tests` builds: links, beside those of the sources.
 target/python: $(wildcard python/matchbench/*) .venv/packages.stamp

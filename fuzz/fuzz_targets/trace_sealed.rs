@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A valid trace with edits and recomputed checksums: the rules must detect what checksums do not.
+//! Calls `mb_targets::trace_sealed`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| mb_fuzz::read_edited(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mb_targets::trace_sealed(data));

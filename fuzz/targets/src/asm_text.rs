@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any text as a program: errors inside the text, or a program that survives its own text and its image.
 
-#![no_main]
-
 use mb_asm::{assemble, disassemble, image, listing, render};
 
 /// Pieces of the language, so that the fuzzer need not find its spelling.
@@ -16,7 +14,11 @@ const PIECES: &[&str] = &[
     ".segment ", ".store ", "; note", "\ngoto loop\nnop\nnop\n", "\t", "é",
 ];
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn asm_text(data: &[u8]) {
     let Some((mode, rest)) = data.split_first() else { return };
     let text = if mode % 2 == 0 {
         let Ok(text) = std::str::from_utf8(rest) else { return };
@@ -41,4 +43,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let loaded = image::read("image", &image::write(&program)).expect("what was written is read");
     assert_eq!((loaded.words, loaded.store), (program.words.clone(), program.store));
     assert!(!listing(&program).is_empty());
-});
+}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any bytes as a capture: an error, or packets whose frames and headers are inside their bytes.
 
-#![no_main]
-
 use mb_packets::{FilterSet, Headers};
 
 /// The magic numbers of the formats; the first byte of the input selects one, so that most inputs pass the first check.
@@ -15,7 +13,11 @@ const MAGICS: [&[u8]; 6] = [
     &[0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0],
 ];
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn capture_read(data: &[u8]) {
     let Some((&choice, rest)) = data.split_first() else { return };
     let file = [MAGICS[usize::from(choice) % MAGICS.len()], rest].concat();
     let Ok(capture) = mb_packets::read::read(&file) else { return };
@@ -33,9 +35,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     {
         assert_eq!(mb_packets::read::read(&written), Ok(capture));
     }
-});
+}
 
 /// Whether pcap's 32 bits of seconds hold the time.
 fn is_in_range(packet: &mb_packets::Packet) -> bool {
-    packet.time_ns / 1_000_000_000 <= u64::from(u32::MAX)
+    u32::try_from(packet.time_ns / 1_000_000_000).is_ok()
 }

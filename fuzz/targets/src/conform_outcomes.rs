@@ -4,15 +4,17 @@
 //!
 //! Records are made of small numbers, so that many of them name a step or a message of the program.
 
-#![no_main]
-
 use mb_conform::codes::{FORMAT, OUTCOME_MAGIC, RecordKind};
 use mb_conform::generate::generate_within;
 use mb_conform::report::judge_run;
 
 const RANKS: u8 = 2;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn conform_outcomes(data: &[u8]) {
     let [seed, is_raw, rest @ ..] = data else { return };
     let program = generate_within((4, 20), u64::from(*seed), 0, RANKS, &[]);
     let middle = rest.len() / 2;
@@ -30,4 +32,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     };
     let files: Vec<Vec<u8>> = [(0, &rest[..middle]), (1, &rest[middle..])].map(file).to_vec();
     let _ = judge_run(&[program], 0, &files);
-});
+}

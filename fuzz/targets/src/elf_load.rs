@@ -2,8 +2,6 @@
 //! Arbitrary bytes as an ELF file: an error, or a program that executes instructions and system
 //! calls or faults.
 
-#![no_main]
-
 use mb_processor::{Hart, Memory, Ppc32, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
 
 /// A handler that returns a result for every call.
@@ -39,7 +37,11 @@ fn run<H: Hart>(mut hart: H, mut memory: Memory) {
     }
 }
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn elf_load(data: &[u8]) {
     let Ok(program) = Program::load(data) else { return };
     // Large programs only cost time.
     let memory = program.memory(64);
@@ -51,4 +53,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     } else if let Ok(mut threads) = Rv64::load(&program, 1) {
         run(threads.remove(0), memory);
     }
-});
+}

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 use mb_trace::generate::{GenerateError, Halo3dParameters, Plan, RandomParameters};
 use mb_trace::record::{RECORD_BYTES, checksum};
-use mb_trace::{Header, Meta, Origin, Record, Trace};
+use mb_trace::{Header, Meta, Record, Trace, TraceOrigin};
 use zerocopy::{FromBytes, IntoBytes};
 
-#[path = "../../workbench/trace/tests/common/mod.rs"]
+#[path = "../../../workbench/trace/tests/common/mod.rs"]
 mod common;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -47,7 +47,7 @@ fn read(meta: &[u8], files: &Files) {
 }
 
 fn meta(ranks: u32) -> Vec<u8> {
-    serde_json::to_vec(&Meta::new(Origin::Generated, ranks, RUN_ID)).expect("strings and numbers")
+    serde_json::to_vec(&Meta::new(TraceOrigin::Generated, ranks, RUN_ID)).expect("strings and numbers")
 }
 
 fn rank_file(rank: usize) -> String {
@@ -56,7 +56,10 @@ fn rank_file(rank: usize) -> String {
 
 /// The first byte selects what the others are: `meta.json`, a bundle, or equal parts for up to
 /// eight rank files.
-pub fn read_raw(data: &[u8]) {
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn trace_read(data: &[u8]) {
     let Some((&form, rest)) = data.split_first() else { return };
     let ranks = usize::from(form & 7) + 1;
     match form >> 6 {
@@ -137,7 +140,10 @@ fn edit(files: &mut [Vec<[u8; RECORD_BYTES]>], edit: &[u8; 12]) {
 
 /// A valid trace with edits and recomputed checksums. The first byte selects the trace and, in its
 /// upper bits, whether it is a bundle and whether the header of each file is adapted to its length.
-pub fn read_edited(data: &[u8]) {
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn trace_sealed(data: &[u8]) {
     let Some((&choice, edits)) = data.split_first() else { return };
     let ranks = base(choice);
     let world = ranks.len() as u32;
@@ -211,7 +217,7 @@ mod tests {
             let trace = Trace::in_memory(base(which).to_vec());
             trace.check(|_| ControlFlow::Continue(())).unwrap();
             for choice in [which, which | 0x40, which | 0x80, which | 0xc0] {
-                read_edited(&[choice]);
+                trace_sealed(&[choice]);
             }
         }
     }

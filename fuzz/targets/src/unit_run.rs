@@ -4,12 +4,10 @@
 //!
 //! Programs are those of the engine with changed bits and changed words, so that much of the protocol is still kept.
 
-#![no_main]
-
 use std::sync::LazyLock;
 
 use mb_asm::{Encoded, MatchProgram, Word, disassemble};
-use mb_unit::layout::{ANY_NID, ANY_PID, Header, Item, op, options};
+use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
 use mb_unit::programs::BuiltinProgram;
@@ -54,7 +52,11 @@ fn item(bits: u64) -> Item {
     }
 }
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn unit_run(data: &[u8]) {
     let Some((&choice, edits)) = data.split_first() else { return };
     let mut program = MatchProgram::from_words("fuzz", PROGRAMS[usize::from(choice) % 4].words.clone());
     for chunk in edits.chunks_exact(3) {
@@ -75,11 +77,11 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }
     let mut unwatched = watched.clone();
     for bits in [2, 1, 3] {
-        let header = Header { op: op::PUT, bits, length: 64, ..Header::default() }.words();
+        let header = MessageHeader { op: op::PUT, bits, length: 64, ..MessageHeader::default() }.words();
         let answer = watched.search(List::Posted, header, 0, &mut ());
         assert_eq!(unwatched.search_fast(List::Posted, header, 0), answer, "{}", disassemble(&program));
         if answer.is_err() {
             return;
         }
     }
-});
+}

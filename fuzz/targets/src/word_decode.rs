@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any bits as a word, any bytes as an image with a right checksum: refused, or the same again from bits and from text.
 
-#![no_main]
-
 use mb_asm::{Encoded, Word, assemble_word, image};
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+/// Runs the target on an input.
+///
+/// # Panics
+/// The target does not accept the input.
+pub fn word_decode(data: &[u8]) {
     let mut bytes = [0; Encoded::BYTES];
     for (byte, given) in bytes.iter_mut().zip(data) {
         *byte = *given;
@@ -20,4 +22,4 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if let Ok(program) = image::read("fuzz", &image) {
         assert_eq!(image::write(&program), image);
     }
-});
+}

@@ -19,6 +19,7 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["machines"],
     &["engines"],
     &["workbench"],
+    &["fuzz"],
 ];
 
 /// Crates outside of the layers: they build the repository and stand alone.
