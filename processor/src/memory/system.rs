@@ -122,6 +122,74 @@ pub trait MemorySystem {
     }
 }
 
+/// A reference to a memory, with [`dyn MemorySystem`](MemorySystem) behind it too: a chip on several kinds of memory is
+/// compiled once.
+impl<M: MemorySystem + ?Sized> MemorySystem for &mut M {
+    fn fetch(&mut self, cycle: u64, core: usize, context: u8, address: u64) -> FetchAnswer {
+        (**self).fetch(cycle, core, context, address)
+    }
+
+    fn fetch_at_once(&mut self, cycle: u64, core: usize, address: u64) -> Option<(u64, u32)> {
+        (**self).fetch_at_once(cycle, core, address)
+    }
+
+    fn code(&self, core: usize, address: u64) -> Option<u16> {
+        (**self).code(core, address)
+    }
+
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+        (**self).request(cycle, request)
+    }
+
+    fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
+        (**self).load_at_once(cycle, core, context, address, width)
+    }
+
+    fn store_at_once(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
+        (**self).store_at_once(cycle, core, address, width, value)
+    }
+
+    fn advance(&mut self, cycle: u64, completed: &mut Vec<CompletedRequest>) {
+        (**self).advance(cycle, completed);
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        (**self).next_event()
+    }
+
+    fn drained(&self, core: usize, context: u8) -> bool {
+        (**self).drained(core, context)
+    }
+
+    fn reserved(&self, core: usize, context: u8) -> bool {
+        (**self).reserved(core, context)
+    }
+
+    fn invalidate_instructions(&mut self, core: usize) {
+        (**self).invalidate_instructions(core);
+    }
+
+    fn region(&self, address: u64, width: u8) -> AddressKind {
+        (**self).region(address, width)
+    }
+
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        (**self).bytes(address, length)
+    }
+
+    fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        (**self).set_bytes(address, bytes)
+    }
+
+    fn external_interrupt(&mut self) -> Option<(usize, bool)> {
+        (**self).external_interrupt()
+    }
+
+    fn page_table(&mut self, core: usize, context: u8, root: u64) {
+        (**self).page_table(core, context, root);
+    }
+}
+
 /// What an address is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressKind {

@@ -10,7 +10,7 @@ use mb_processor::{Hart, Isa, Memory, Program, Rv64, Step};
 use crate::assembler::{BYTES, NOP, TEXT, addi, address, exit, jal, jalr, lui, store};
 use crate::generate::{Content, program};
 use crate::random::{NoCalls, case, config, memory};
-use crate::run::{Log, Watcher, finish};
+use crate::run::{Log, Watcher, finish, run_until, run_watched};
 use crate::{Console, elf};
 
 fn shared(config: &ChipConfig, memory: Memory) -> SharedL2 {
@@ -74,9 +74,7 @@ fn a_run_on_caches_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pi
             let mut stop = ChipStop::Until;
             while mode == 2 && stop != ChipStop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
-                stop = chip
-                    .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))
-                    .unwrap();
+                stop = run_watched(&mut chip, until, &mut memory, &mut Watcher::Log(&mut log)).unwrap();
                 assert!(chip.now() < 1_000_000, "seed {seed}");
             }
             finish(&mut chip, &mut memory, &mut log);
@@ -101,7 +99,7 @@ fn a_guest_program_has_its_results_on_caches() {
             for hart in 1..config.harts() {
                 chip.halt(hart);
             }
-            let stop = chip.run_until(100_000_000, &mut memory, &mut Console::default()).unwrap();
+            let stop = run_until(&mut chip, 100_000_000, &mut memory, &mut Console::default()).unwrap();
             assert_eq!(stop, ChipStop::Exited { hart: 0, status: 0 });
         }
     }

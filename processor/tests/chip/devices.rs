@@ -12,6 +12,7 @@ use mb_processor::{Fault, FixedLatency};
 
 use crate::Console;
 use crate::assembler::{DATA, NOP, TEXT, addi, address, bne, divu, exit, jal, ld, memory, mul, sd, store};
+use crate::run::{run_guarded, run_until};
 
 /// The page of the device.
 const PAGE: u64 = 0x1000_0000;
@@ -53,12 +54,11 @@ impl Device for Recorder {
     }
 }
 
-/// Runs until every hart has ended, and until memory has nothing to do. The observer is the one of
-/// [`a_refused_write_faults_and_has_no_effect`], since the chip is compiled for each.
+/// Runs until every hart has ended, and until memory has nothing to do.
 fn run<M: MemorySystem>(config: &ChipConfig, mut memory: M) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
-        match chip.run_observed(100_000, &mut memory, &mut Console::default(), &mut Guard::default()).unwrap() {
+        match run_until(&mut chip, 100_000, &mut memory, &mut Console::default()).unwrap() {
             ChipStop::Exited { .. } => {}
             ChipStop::Halted => break,
             stop => panic!("{stop:?} at {:#x}", chip.pc(0)),
@@ -155,7 +155,7 @@ fn a_fault_names_hart_cycle_and_instruction_and_comes_after_everything_before_it
         let mut memory = crate::assembler::flat(&words, (1, 2), 1, 1);
         let mut chip = Chip::new(&config, TEXT).unwrap();
         chip.halt(0);
-        let fault = chip.run_until(1000, &mut memory, &mut Console::default()).unwrap_err();
+        let fault = run_until(&mut chip, 1000, &mut memory, &mut Console::default()).unwrap_err();
         assert_eq!((fault.hart, fault.core, fault.context, fault.fault), (1, 0, 1, expected));
         // Everything before it has happened, and nothing behind it.
         assert_eq!(memory.bytes(DATA, 8), Some(&DATA.to_le_bytes()[..]));
@@ -169,7 +169,7 @@ fn a_fault_names_hart_cycle_and_instruction_and_comes_after_everything_before_it
 
 /// Refuses writes to one address, and records stores.
 #[derive(Default)]
-struct Guard {
+pub(crate) struct Guard {
     refused: u64,
     stores: Vec<(usize, u64, u64, u8, u64)>,
 }
@@ -207,7 +207,7 @@ fn a_refused_write_faults_and_has_no_effect() {
         .unwrap();
         let mut chip = Chip::new(&smt(1), TEXT).unwrap();
         let mut guard = Guard { refused: DATA + 64, ..Guard::default() };
-        let fault = chip.run_observed(2000, &mut memory, &mut Console::default(), &mut guard).unwrap_err();
+        let fault = run_guarded(&mut chip, 2000, &mut memory, &mut Console::default(), &mut guard).unwrap_err();
         assert_eq!((fault.hart, fault.fault), (0, Fault::Access { pc, address: DATA + 64, bytes: 8 }));
         let stores = [(0, pc - 12, DATA, 8, DATA), (0, pc - 8, DATA + 8, 8, 7), (0, pc - 4, DATA + 16, 8, 7)];
         assert_eq!(guard.stores, stores);

@@ -4,9 +4,8 @@
 use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipStop, Passage, hart_and_pc, smt};
 use mb_processor::predictor::Direction;
 
-use crate::Console;
 use crate::assembler::{DATA, TEXT, address, bne, exit, flat, ld, mul};
-use crate::run::Watcher;
+use crate::run::{Watcher, run_watched};
 
 /// The diagram of a run of two harts.
 fn diagram(interval: std::ops::Range<u64>) -> String {
@@ -20,7 +19,7 @@ fn diagram(interval: std::ops::Range<u64>) -> String {
     let name: fn(&Passage) -> String = hart_and_pc;
     let mut kanata = ChipKanata::new(interval, name);
     let mut watcher = Watcher::Diagram(&mut kanata);
-    while chip.run_observed(1000, &mut memory, &mut Console::default(), &mut watcher).unwrap() != ChipStop::Halted {}
+    while run_watched(&mut chip, 1000, &mut memory, &mut watcher).unwrap() != ChipStop::Halted {}
     let mut text = String::new();
     kanata.finish(&mut text).unwrap();
     text

@@ -6,6 +6,7 @@ use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
 use crate::Console;
+use crate::run::run_until;
 
 /// The same handler for functional execution.
 #[derive(Default)]
@@ -51,7 +52,7 @@ fn check(elf: &[u8], config: &ChipConfig, latency: u64, fetch: u64) {
         chip.halt(hart);
     }
     let mut console = Console::default();
-    let stop = chip.run_until(100_000_000, &mut memory, &mut console).unwrap();
+    let stop = run_until(&mut chip, 100_000_000, &mut memory, &mut console).unwrap();
     assert_eq!(stop, ChipStop::Exited { hart: 0, status });
     assert_eq!(chip.statistics(0).committed, count);
     assert!(!console.written.is_empty() || count > 1000);

@@ -9,10 +9,10 @@ use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
 
 use crate::assembler::{BYTES, DATA, TEXT};
+use crate::elf;
 use crate::generate::{Content, program};
 use crate::naive::Naive;
-use crate::run::{Log, Watcher, finish};
-use crate::{Console, elf};
+use crate::run::{Log, Watcher, finish, run_watched};
 
 /// A chip with random parameters.
 pub(crate) fn config(random: &mut Random, contexts: usize, cores: usize) -> ChipConfig {
@@ -182,9 +182,7 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
             let mut stop = ChipStop::Until;
             while mode == 2 && stop != ChipStop::Halted {
                 let until = chip.now() + pieces.within(1, 40);
-                stop = chip
-                    .run_observed(until, &mut memory, &mut Console::default(), &mut Watcher::Log(&mut log))
-                    .unwrap();
+                stop = run_watched(&mut chip, until, &mut memory, &mut Watcher::Log(&mut log)).unwrap();
                 assert!(chip.now() < 1_000_000, "seed {seed}");
             }
             finish(&mut chip, &mut memory, &mut log);

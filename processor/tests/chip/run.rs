@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Runs with the passage of every instruction.
 
-use mb_processor::chip::{Chip, ChipConfig, ChipKanata, ChipObserver, ChipStop, Passage};
+use mb_processor::chip::{Chip, ChipConfig, ChipFault, ChipKanata, ChipObserver, ChipStop, Passage};
 use mb_processor::system::MemorySystem;
 
 use crate::Console;
 use crate::assembler::{TEXT, flat};
+use crate::devices::Guard;
 
 /// The passages of each hart, with the cycles of their commits, and those that were squashed.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -41,10 +42,41 @@ impl ChipObserver for Watcher<'_> {
     }
 }
 
+/// Runs a chip, and observes every passage. The memory is behind a pointer, since the chip is compiled for each type.
+pub(crate) fn run_watched(
+    chip: &mut Chip,
+    until: u64,
+    mut memory: &mut dyn MemorySystem,
+    watcher: &mut Watcher<'_>,
+) -> Result<ChipStop, ChipFault> {
+    chip.run_observed(until, &mut memory, &mut Console::default(), watcher)
+}
+
+/// Runs a chip with an observer that records no passage.
+pub(crate) fn run_guarded(
+    chip: &mut Chip,
+    until: u64,
+    mut memory: &mut dyn MemorySystem,
+    console: &mut Console,
+    guard: &mut Guard,
+) -> Result<ChipStop, ChipFault> {
+    chip.run_observed(until, &mut memory, console, guard)
+}
+
+/// Runs a chip without observer.
+pub(crate) fn run_until(
+    chip: &mut Chip,
+    until: u64,
+    memory: &mut dyn MemorySystem,
+    console: &mut Console,
+) -> Result<ChipStop, ChipFault> {
+    run_guarded(chip, until, memory, console, &mut Guard::default())
+}
+
 /// Runs a chip until every hart has ended.
-pub(crate) fn finish<M: MemorySystem>(chip: &mut Chip, memory: &mut M, log: &mut Log) {
+pub(crate) fn finish(chip: &mut Chip, memory: &mut dyn MemorySystem, log: &mut Log) {
     loop {
-        match chip.run_observed(1_000_000, memory, &mut Console::default(), &mut Watcher::Log(log)).unwrap() {
+        match run_watched(chip, 1_000_000, memory, &mut Watcher::Log(log)).unwrap() {
             ChipStop::Exited { .. } => {}
             ChipStop::Halted => return,
             stop => {

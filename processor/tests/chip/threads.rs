@@ -11,7 +11,7 @@ use crate::assembler::{
     DATA, FENCE, NOP, PAUSE, TEXT, WRS_NTO, WRS_STO, add, addi, address, andi, atomic, bne, branch, exit, flat, jal,
     ld, load, memory, sd, slli, srli, store,
 };
-use crate::run::{Log, finish, passages};
+use crate::run::{Log, finish, passages, run_until};
 
 /// Runs until every hart has ended, on a memory with this latency.
 fn run(config: &ChipConfig, words: &[u32], latency: u64) -> (FixedLatency, Chip) {
@@ -32,7 +32,7 @@ fn run_on_caches(config: &ChipConfig, words: &[u32], size: u64) -> (SharedL2, Ch
 fn run_on<M: MemorySystem>(mut memory: M, config: &ChipConfig) -> (M, Chip) {
     let mut chip = Chip::new(config, TEXT).unwrap();
     loop {
-        match chip.run_until(10_000_000, &mut memory, &mut Console::default()).unwrap() {
+        match run_until(&mut chip, 10_000_000, &mut memory, &mut Console::default()).unwrap() {
             ChipStop::Exited { .. } => {}
             ChipStop::Halted => return (memory, chip),
             stop => {

@@ -5,9 +5,7 @@
 use std::collections::BTreeSet;
 
 use mb_core::random::Random;
-use mb_processor::Syscall;
-use mb_processor::SyscallResult;
-use mb_processor::chip::{CallHandler, Chip, ChipConfig, ChipStop, blocking, cmp, in_order, smt};
+use mb_processor::chip::{Chip, ChipConfig, ChipStop, blocking, cmp, in_order, smt};
 use mb_processor::directory::protocol::{
     CacheAction, CacheEvent, CacheState, DeviceTransactions, Protocol, Transition,
 };
@@ -17,6 +15,7 @@ use mb_processor::system::{MemorySystem, NoDevice};
 use super::assembler::{
     DATA, FENCE, NOP, TEXT, add, addi, address, atomic, bne, exit, jalr, ld, memory, mul, sd, slli,
 };
+use super::programs::Written;
 use super::tester::tiny;
 
 /// Base registers of the two variables.
@@ -28,14 +27,6 @@ const LATE: u32 = 7;
 
 /// x20 and x21 of each hart.
 type Outcome = Vec<[u64; 2]>;
-
-struct Exits;
-
-impl CallHandler for Exits {
-    fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, _: &mut M) -> SyscallResult {
-        SyscallResult::Exit(call.arguments[0])
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
@@ -86,7 +77,7 @@ fn configuration(harts: usize, seed: u64) -> (ChipConfig, DirectoryConfig) {
 /// Runs a program on all harts; false if it does not end.
 fn finish(chip: &mut Chip, memory: &mut CoherentMemory) -> bool {
     while chip.now() < 1_000_000 {
-        match chip.run_until(1_000_000, memory, &mut Exits).expect("no fault") {
+        match chip.run_until(1_000_000, memory, &mut Written::default()).expect("no fault") {
             ChipStop::Halted => return true,
             ChipStop::Exited { .. } => {}
             _ => return false,

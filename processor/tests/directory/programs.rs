@@ -12,7 +12,7 @@ use super::tester::tiny;
 
 /// What the program writes, from the performed values of memory.
 #[derive(Default)]
-struct Written(Vec<u8>);
+pub(crate) struct Written(Vec<u8>);
 
 impl CallHandler for Written {
     fn call<M: MemorySystem>(&mut self, _: u64, call: Syscall, memory: &mut M) -> SyscallResult {

@@ -10,7 +10,7 @@ use mb_processor::rv64::supervisor::number as csr;
 use mb_processor::system::{MemorySystem, NoDevice};
 
 use crate::assembler::{ECALL, NOP, addi, amoadd_w, j, ld, sd};
-use crate::harts::{BASE, Calls, DATA, HANDLER, SupervisorHarts, TABLE, map_gib, trap_of, two_pages};
+use crate::harts::{BASE, DATA, HANDLER, SupervisorHarts, TABLE, map_gib, run_chip, trap_of, two_pages};
 
 const fn load(rd: u32, kind: u32, offset: i32, rs1: u32) -> u32 {
     (offset as u32) << 20 | rs1 << 15 | kind << 12 | rd << 7 | 0x03
@@ -56,16 +56,16 @@ fn random_code(random: &mut Random) -> Vec<u32> {
     code
 }
 
-fn finish<M: MemorySystem>(
+fn finish(
     machine: &SupervisorHarts,
     config: &ChipConfig,
     translation: TranslationConfig,
-    memory: &mut M,
+    memory: &mut dyn MemorySystem,
     every: bool,
 ) -> (HartState, u64) {
     let mut chip = Chip::with_supervisor(config, &translation, &machine.states, 0).expect("a chip");
     chip.simulate_every_cycle(every);
-    let stop = chip.run_until(100_000, memory, &mut Calls::default()).expect("no fault");
+    let stop = run_chip(&mut chip, memory);
     assert!(matches!(stop, chip::ChipStop::Exited { .. }), "{stop:?}");
     (chip.state(0).expect("a precise state"), chip.now())
 }

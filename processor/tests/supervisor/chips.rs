@@ -9,7 +9,7 @@ use mb_processor::rv64::supervisor::number as csr;
 use mb_processor::system::{Device, DeviceAnswer, NoDevice};
 
 use crate::assembler::{ECALL, addi, csrrw, ld};
-use crate::harts::{BASE, Calls, DATA, SupervisorHarts, TABLE, USER, map_gib, trap_of};
+use crate::harts::{BASE, DATA, SupervisorHarts, TABLE, USER, map_gib, run_chip, trap_of};
 
 #[test]
 fn a_chip_keeps_translations_by_address_space_and_global_ones() {
@@ -103,7 +103,7 @@ fn cycles_that_are_skipped_change_nothing() {
             let mut chip =
                 Chip::with_supervisor(&cmp(1), &TranslationConfig::default(), &machine.states, 0).expect("a chip");
             chip.simulate_every_cycle(every);
-            chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
+            run_chip(&mut chip, &mut memory);
             (chip.now(), *chip.statistics(0))
         };
         assert_eq!(run(true), run(false));
@@ -161,7 +161,7 @@ fn an_interrupt_does_not_divide_a_load_from_a_device() {
                 let mut memory = FixedLatency::new(machine.memory.clone(), device, 1, 1, 3, 2);
                 let mut chip =
                     Chip::with_supervisor(&config, &TranslationConfig::default(), &machine.states, 0).expect("a chip");
-                chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
+                run_chip(&mut chip, &mut memory);
                 let state = chip.state(0).expect("a precise state");
                 let (cause, pc, _) = trap_of(&state);
                 if cause == 1 << 63 | 5 {

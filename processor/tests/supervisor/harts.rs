@@ -49,6 +49,11 @@ impl CallHandler for Calls {
     }
 }
 
+/// Runs a chip until a hart ends. The memory is behind a pointer, since the chip is compiled for each type.
+pub(crate) fn run_chip(chip: &mut Chip, mut memory: &mut dyn MemorySystem) -> chip::ChipStop {
+    chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault")
+}
+
 #[derive(Clone)]
 pub(crate) struct SupervisorHarts {
     pub(crate) memory: Memory,
@@ -110,7 +115,7 @@ impl SupervisorHarts {
     pub(crate) fn time(&self, config: &ChipConfig, translation: TranslationConfig, latency: u64) -> (HartState, Chip) {
         let mut memory = FixedLatency::new(self.memory.clone(), NoDevice, self.states.len(), 1, latency, 2);
         let mut chip = Chip::with_supervisor(config, &translation, &self.states, 0).expect("a chip");
-        let stop = chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault");
+        let stop = run_chip(&mut chip, &mut memory);
         assert!(matches!(stop, chip::ChipStop::Exited { .. }), "{stop:?}");
         (chip.state(0).expect("a precise state"), chip)
     }
