@@ -144,17 +144,28 @@ fn next_hops_of_ipv6_equal_those_of_a_tree_bitmap() {
     }
 }
 
-#[test]
-fn a_million_routes_are_searched_as_a_thousand_are() {
+/// Compares the instructions for a packet with those of a thousand routes.
+fn search_takes_as_long_as_in_a_thousand(count: usize, heap_bytes: usize) {
     let mut random = Random::of(7, &[]);
-    let routes = routes4(&mut random, 1_000_000, (8, 28));
+    let routes = routes4(&mut random, count, (8, 28));
     let addresses = addresses4(&mut random, &routes, 400);
-    let large = check4(&routes, &addresses, 1, 96 << 20);
+    let large = check4(&routes, &addresses, 1, heap_bytes);
     let small = routes4(&mut random, 1000, (8, 28));
     let addresses = addresses4(&mut random, &small, 400);
     let small = check4(&small, &addresses, 1, 2 << 20);
     let [large, small] = [large, small].map(|machine| machine.counts(phase::HANDLER).total() / 400);
     assert!(large < 2 * small, "{large} and {small} instructions for each packet");
+}
+
+#[test]
+fn a_hundred_thousand_routes_are_searched_as_a_thousand_are() {
+    search_takes_as_long_as_in_a_thousand(100_000, 12 << 20);
+}
+
+#[test]
+#[ignore = "its tables take ten times as long to build"]
+fn a_million_routes_are_searched_as_a_thousand_are() {
+    search_takes_as_long_as_in_a_thousand(1_000_000, 96 << 20);
 }
 
 #[test]
