@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import forked
+from tests import forked, idle_ranks
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -33,6 +33,16 @@ NOT_RUN = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
 TIME_LIMIT_S = 300
 # Their commands are started as a user starts them in any case (`tests/forked.py`).
 AS_A_USER = ("README.md", "cli.md")
+# Commands of which a page shows no output, and the page that has the same command: `make test` runs it there.
+ON_ANOTHER_PAGE = {
+    ("tour.md", "matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich"): "mpi-bench.md",
+}
+# `make test` keeps what cargo compiles for a page, and does not optimize it: simulated times are the same.
+CARGO = {
+    "CARGO_BUILD_BUILD_DIR": str(ROOT / "target" / "pages"),
+    "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0",
+    "CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_OPT_LEVEL": "0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,10 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
 def run(command: str, folder: Path, *, as_a_user: bool = True) -> list[str]:
     """Run a command in a shell and return its output lines."""
     first = None if as_a_user else forked.folder()
+    of_make_test = CARGO | idle_ranks.environment() if forked.SWITCH in os.environ else {}
     environment = {
         **os.environ,
+        **of_make_test,
         "PATH": ":".join(map(str, filter(None, (first, Path(sys.executable).parent, os.environ["PATH"])))),
         "COLUMNS": "200",
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -107,7 +119,12 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
     blessed = list(lines)
     wrong = []
     # In reverse order, so that a rewritten output does not shift the lines of earlier ones.
-    executed = [step for step in steps(lines) if not NOT_RUN.match(step.command)]
+    executed = [
+        step
+        for step in steps(lines)
+        if not NOT_RUN.match(step.command)
+        and not (forked.SWITCH in os.environ and (page.name, step.command) in ON_ANOTHER_PAGE)
+    ]
     as_a_user = page.name in AS_A_USER
     results = [(step, run(step.command, folder, as_a_user=as_a_user)) for step in executed]
     for step, printed in reversed(results):
@@ -119,6 +136,15 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
         page.write_text("\n".join(blessed) + "\n", encoding="utf-8")
     else:
         assert not wrong, "\n\n".join(reversed(wrong))
+
+
+@pytest.mark.parametrize(("where", "other"), ON_ANOTHER_PAGE.items())
+def test_a_command_that_is_left_to_another_page_is_run_there(where: tuple[str, str], other: str) -> None:
+    name, command = where
+    for page in (name, other):
+        lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+        assert [step.expected for step in steps(lines) if step.command == command] == [["..."]], page
+    assert (other, command) not in ON_ANOTHER_PAGE
 
 
 def test_a_page_with_another_output_is_rejected(tmp_path: Path) -> None:
