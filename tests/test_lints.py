@@ -77,3 +77,6 @@ def test_a_benchmark_is_linted_and_not_built(tmp_path: Path) -> None:
     assert [path.stat().st_size for path in built] == [0]
     # Nothing is left to do.
     assert "Compiling" not in build().stderr
+    # Nor after a change of the manifest that no argument of the compiler shows.
+    (tmp_path / "Cargo.toml").write_text(f"{MANIFEST}{bench}# A comment.\n")
+    assert "Compiling" not in build().stderr
