@@ -10,11 +10,14 @@
 #include <dlfcn.h>
 #include <time.h>
 
-/* The shortest sleep: with the timer slack of Linux, some 50 us. */
-static void sleep_briefly(void) { nanosleep(&(struct timespec){.tv_nsec = 1}, NULL); }
+/* The shortest sleep is some 50 us, the timer slack of Linux. A rank that has found nothing many times sleeps longer, so
+ * that one that waits in vain does not spend its time waking. */
+enum { SHORTEST_NS = 1, LONG_NS = 500000, MANY = 100 };
+
+static void sleep_for(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
 
 int sched_yield(void) {
-  sleep_briefly();
+  sleep_for(SHORTEST_NS);
   return 0;
 }
 
@@ -31,6 +34,8 @@ unsigned ucp_worker_progress(void *worker) {
   static unsigned (*progress)(void *);
   if (progress == NULL) progress = (unsigned (*)(void *))next("ucp_worker_progress");
   const unsigned events = progress(worker);
-  if (events == 0) sleep_briefly();
+  static _Thread_local unsigned unsuccessful;
+  unsuccessful = events == 0 ? unsuccessful + 1 : 0;
+  if (events == 0) sleep_for(unsuccessful > MANY ? LONG_NS : SHORTEST_NS);
   return events;
 }
