@@ -10,8 +10,8 @@
 #include <dlfcn.h>
 #include <time.h>
 
-/* The shortest sleep is some 50 us, the timer slack of Linux. A rank that has found nothing many times sleeps longer, so
- * that one that waits in vain does not spend its time waking. */
+/* The shortest sleep is some 50 us, the timer slack of Linux. A rank that has found nothing many times sleeps longer,
+ * so that one that waits in vain does not spend its time waking. */
 enum { SHORTEST_NS = 1, LONG_NS = 500000, MANY = 100 };
 
 static void sleep_for(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
