@@ -19,7 +19,8 @@ from matchbench import charts
 from matchbench.cli import main
 from matchbench.cli.reproduce_report import show
 from matchbench.evidence import EVIDENCE, VERDICTS
-from matchbench.reproduce import TABLES, Reproduction, reproduce
+from matchbench.reproduce import Reproduction, reproduce
+from matchbench.reproduce_tables import TABLES
 from tests.conftest import Command
 from tests.engines_used import remembered
 
