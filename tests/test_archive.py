@@ -96,7 +96,10 @@ def test_two_directories_are_refused(tmp_path: Path) -> None:
 
 def test_more_bytes_than_allowed_are_refused_before_they_are_written(tmp_path: Path) -> None:
     path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", bytes(2000))])
-    assert refusal(path, tmp_path, limit_bytes=1999) == "unpacked size exceeds 1999 bytes"
+    assert (
+        refusal(path, tmp_path, limit_bytes=1999)
+        == "found files of more than 1999 bytes, expected at most as many"
+    )
     assert list((tmp_path / "inside").iterdir()) == []
 
 
@@ -155,7 +158,7 @@ def test_a_truncated_archive_is_refused(halo: mb.Trace, tmp_path: Path) -> None:
     cut = tmp_path / "sub" / "x.tar.xz"
     cut.parent.mkdir()
     cut.write_bytes(whole.read_bytes()[:-1000])
-    assert refusal(cut, cut.parent) == "unexpected end of file"
+    assert refusal(cut, cut.parent) == "found the end of the file, expected more packed data"
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

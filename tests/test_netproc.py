@@ -289,6 +289,17 @@ def test_bad_input_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_handler_that_is_not_a_c_file_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source, program = tmp_path / "handler.cpp", tmp_path / "a.elf"
+    source.write_text("int main() { return 0; }\n")
+    status, _, err = run(capsys, "build", str(source), "-o", str(program))
+    expected = f"matchbench: {source}: found the suffix `.cpp`; expected a C file with a handler, NAME.c\n"
+    assert (status, err) == (2, expected)
+    assert not program.exists()
+
+
 def test_damaged_captures_are_refused_with_the_packet(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

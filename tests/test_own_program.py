@@ -136,5 +136,5 @@ def test_debug_stops_at_conditions_and_changes_and_writes_registers(
     refused = matchbench("mu", "debug", "mpi", *inputs, "-x", script)
     assert refused.returncode == 2
     assert "expected if NAME OP NUMBER" in refused.stdout
-    assert "is a constant" in refused.stdout
+    assert "found a constant, expected a register" in refused.stdout
     assert "name `nothing`: unknown" in refused.stdout

@@ -184,6 +184,6 @@ def test_wrong_input_is_refused_with_what_was_expected() -> None:
         found = mb.size(trace, costs=[])
         with pytest.raises(mb.MatchbenchError, match="entries: found -1, expected at least 0"):
             found.overflows(-1, trace=trace.name, queue="posted")
-        with pytest.raises(mb.MatchbenchError, match="no curve `oldest_of_queue` of trace `other`"):
+        with pytest.raises(mb.MatchbenchError, match=r"trace `other`, .*: found no curve `oldest_of_queue`"):
             found.overflows(1, trace="other", queue="posted")
     assert sizing_page.cost_rows(found, trace.name) == []

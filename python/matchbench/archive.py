@@ -52,7 +52,7 @@ class _Unxz(io.RawIOBase):
             packed = self._file.read(_CHUNK_BYTES) if self._decoder.needs_input else b""
             part = self._decoder.decompress(packed, size)
             if not part and not packed and self._decoder.needs_input:
-                msg = "unexpected end of file"
+                msg = "found the end of the file, expected more packed data"
                 raise tarfile.ReadError(msg)
             parts.append(part)
             size -= len(part)
@@ -95,7 +95,7 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                     raise tarfile.ReadError(msg)
                 left_bytes -= member.size
                 if left_bytes < 0:
-                    msg = f"unpacked size exceeds {limit_bytes} bytes"
+                    msg = f"found files of more than {limit_bytes} bytes, expected at most as many"
                     raise tarfile.ReadError(msg)
                 free_bytes = shutil.disk_usage(into).free
                 if member.size > free_bytes:

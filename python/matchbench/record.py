@@ -114,7 +114,8 @@ def library() -> Path:
     for place in places:
         if place.is_file():
             return place
-    msg = f"{places[-1]}: no such file; build the recorder with `make -C recorder` in the source tree"
+    hint = "build it with `make -C recorder` in the source tree"
+    msg = f"{places[-1]}: found no such file; expected the recorder's library; {hint}"
     raise MatchbenchError(msg)
 
 

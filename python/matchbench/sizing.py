@@ -90,7 +90,8 @@ class Sizings:
             pl.col("entries") <= entries,
         )
         if curve.is_empty():
-            msg = f"no curve `{holds}` of trace `{trace}`, queue `{queue}`, rank {rank}"
+            place = f"trace `{trace}`, queue `{queue}`, rank {rank}"
+            msg = f"{place}: found no curve `{holds}`, expected a row of `curves`"
             raise MatchbenchError(msg)
         return int(curve["value"][-1])
 
@@ -200,7 +201,7 @@ def size(
         first = replays.run(trace, chosen, list(buckets))
         sizing = first["sizing"]
         if sizing is None:
-            msg = f"{trace.name}: no rank in the trace"
+            msg = f"{trace.name}: found no ranks, expected at least one"
             raise MatchbenchError(msg)
         counted = {name: sizing[name] for name in ("curves", "needs", "buckets")}
         tables = {

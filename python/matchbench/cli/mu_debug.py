@@ -274,7 +274,7 @@ class Debugger(StateView):
             msg = f"predicate `{words[0]}`: found {value}; expected 0 or 1"
             raise InvalidCommandError(msg)
         if not self.unit.write_register(register, value):
-            msg = f"`{words[0]}`: is a constant; expected a register from 1 to 15"
+            msg = f"`{words[0]}`: found a constant, expected a register from 1 to 15"
             raise InvalidCommandError(msg)
         self.written.append((self.unit.totals()["words"], register, value))
         tables.line(self.value(register))

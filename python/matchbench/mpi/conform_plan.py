@@ -56,7 +56,7 @@ class Plan:
         for name in ("programs", "limit_seconds", "budget_seconds", "shrink_seconds"):
             value = getattr(self, name)
             if value < 1:
-                msg = f"plan: {name} is {value}; expected at least 1"
+                msg = f"plan: {name}: found {value}, expected at least 1"
                 raise MatchbenchError(msg)
 
 

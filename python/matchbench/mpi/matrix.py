@@ -143,12 +143,12 @@ def _environment(place: str, row: Any) -> Environment:
         )
         raise MatchbenchError(msg)
     if ranks is not None and not 1 <= ranks <= _MOST_RANKS:
-        msg = f"{place} ({name}): ranks is {ranks}; expected 1 to {_MOST_RANKS}"
+        msg = f"{place} ({name}): ranks: found {ranks}, expected 1 to {_MOST_RANKS}"
         raise MatchbenchError(msg)
     try:
         re.compile(row.get("library", ""))
     except re.error as error:
-        msg = f"{place} ({name}): library is not a regular expression: {error}"
+        msg = f"{place} ({name}): library: found {row['library']!r}, expected a regular expression: {error}"
         raise MatchbenchError(msg) from error
     return Environment(
         name=name,

@@ -215,7 +215,7 @@ def read_rows(path: Path) -> list[Row]:
         msg = f"{path}: {error.strerror}"
         raise MatchbenchError(msg) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        msg = f"{path}: not CSV: {error}"
+        msg = f"{path}: found text that is not CSV ({error}), expected the rows of `mpi bench`"
         raise MatchbenchError(msg) from error
 
 
