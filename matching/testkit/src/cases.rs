@@ -294,9 +294,9 @@ impl Translation<'_> {
             ("matched_probe", step.matched_probe),
             ("receive_matched", step.receive_matched),
         ];
-        let mut present = verbs.iter().filter_map(|(verb, id)| Some((*verb, (*id)?)));
-        let (Some((verb, id)), None) = (present.next(), present.next()) else {
-            return Err("a step has exactly one verb".to_owned());
+        let found: Vec<_> = verbs.iter().filter_map(|(verb, id)| Some((*verb, (*id)?))).collect();
+        let [(verb, id)] = found[..] else {
+            return Err(format!("found {} verbs, expected exactly one in a step", found.len()));
         };
         match verb {
             "cancel" | "start" | "receive_matched" => step.refuse_fields(verb)?,
@@ -458,8 +458,8 @@ mod tests {
         let step = |text: &str| error(&format!("steps = [{{ {text}, then = \"\" }}]"));
         let prefix = "a.toml, case `n`: step 1: ";
         for (text, message) in [
-            ("bytes = 1", "a step has exactly one verb"),
-            ("post = 1, cancel = 1", "a step has exactly one verb"),
+            ("bytes = 1", "found 0 verbs, expected exactly one in a step"),
+            ("post = 1, cancel = 1", "found 2 verbs, expected exactly one in a step"),
             ("post = 1", "a pattern needs `bits` and `initiator`, or `source` and `tag`"),
             ("post = 1, bits = \"7\", initiator = 1", "`7` must be hexadecimal, such as \"0xff\""),
             ("post = 1, bits = \"0x7\", initiator = \"all\"", "`initiator` must be a number or `any`"),

@@ -70,29 +70,29 @@ impl PredictorConfig {
         if let Direction::Bimodal { entries } | Direction::Gshare { entries, .. } = self.direction
             && !entries.is_power_of_two()
         {
-            return refuse(format!("predictor: {entries} counters; expected a power of two"));
+            return refuse(format!("predictor: found {entries} counters, expected a power of two"));
         }
         if let Direction::Gshare { history, .. } = self.direction
             && history > 32
         {
-            return refuse(format!("predictor: a history of {history} branches; expected at most 32"));
+            return refuse(format!("predictor: found a history of {history} branches, expected at most 32"));
         }
         if self.target_sets > 0 && (!self.target_sets.is_power_of_two() || self.target_ways == 0) {
             return refuse(format!(
-                "predictor: target_sets is {}, target_ways is {}; expected a power of two of sets and at least 1 way",
+                "predictor: found target_sets {} and target_ways {}, expected a power of two of sets and at least 1 way",
                 self.target_sets, self.target_ways
             ));
         }
         let targets = self.target_sets.saturating_mul(self.target_ways);
         if self.counters().max(targets).max(self.return_stack) > Self::MAX_ENTRIES {
             return refuse(format!(
-                "predictor: a table has {} entries; expected at most {}",
+                "predictor: found a table of {} entries, expected at most {}",
                 self.counters().max(targets).max(self.return_stack),
                 Self::MAX_ENTRIES
             ));
         }
         if self.address_shift > 16 {
-            return refuse(format!("predictor: address_shift is {}; expected at most 16", self.address_shift));
+            return refuse(format!("predictor: found address_shift {}, expected at most 16", self.address_shift));
         }
         Ok(())
     }

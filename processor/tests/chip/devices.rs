@@ -239,7 +239,7 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         ),
         (
             |config| config.predictor.direction = Direction::Bimodal { entries: 3 },
-            "predictor: 3 counters; expected a power of two",
+            "predictor: found 3 counters, expected a power of two",
         ),
     ] {
         let error = refused(change).unwrap();

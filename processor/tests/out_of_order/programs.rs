@@ -67,7 +67,7 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         (|core| core.address.count = 1025, "address units: count is 1025; expected at most 1024"),
         (
             |core| core.predictor.target_sets = 1 << 62,
-            "predictor: a table has 18446744073709551615 entries; expected at most 16777216",
+            "predictor: found a table of 18446744073709551615 entries, expected at most 16777216",
         ),
         (|core| core.rob = 1025, "rob is 1025; expected 1 to 1024"),
         (|core| core.fetch_block = 24, "fetch_block is 24 bytes; expected a power of two"),
@@ -79,17 +79,17 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         ),
         (
             |core| core.predictor.direction = Direction::Bimodal { entries: 100 },
-            "predictor: 100 counters; expected a power of two",
+            "predictor: found 100 counters, expected a power of two",
         ),
         (
             |core| core.predictor.direction = Direction::Gshare { entries: 64, history: 33 },
-            "predictor: a history of 33 branches; expected at most 32",
+            "predictor: found a history of 33 branches, expected at most 32",
         ),
         (
             |core| core.predictor.target_ways = 0,
-            "predictor: target_sets is 512, target_ways is 0; expected a power of two of sets and at least 1 way",
+            "predictor: found target_sets 512 and target_ways 0, expected a power of two of sets and at least 1 way",
         ),
-        (|core| core.predictor.address_shift = 17, "predictor: address_shift is 17; expected at most 16"),
+        (|core| core.predictor.address_shift = 17, "predictor: found address_shift 17, expected at most 16"),
     ] {
         let error = refused(change).unwrap();
         assert!(error.contains(reason), "{error}");

@@ -362,19 +362,21 @@ impl Study {
         unique("assumption", &self.assumptions.iter().map(|about| about.name.as_str()).collect::<Vec<_>>())?;
         let known = |name: &str| designs.contains(&name);
         if !self.reference.is_empty() && !known(&self.reference) {
-            return Err(format!("reference: design `{}` is not in the study", self.reference));
+            return Err(format!("reference: found `{}`, expected a design of the study", self.reference));
         }
         for figure in &self.figures {
             let name = &figure.name;
             if let Some(unknown) = figure.designs.iter().find(|design| !known(design)) {
-                return Err(format!("figure `{name}` draws `{unknown}`, which is not a design"));
+                return Err(format!("figure `{name}`: found `{unknown}`, expected a design of the study"));
             }
             let relative = self.panels.iter().any(|panel| panel.quantity == PanelQuantity::Relative);
             if relative
                 && figure.has(PanelQuantity::Relative)
                 && !(known(&self.reference) && figure.shows(&self.reference))
             {
-                return Err(format!("figure `{name}` has relative times and does not draw the reference"));
+                return Err(format!(
+                    "figure `{name}`: found relative times without a reference, expected the reference among its designs"
+                ));
             }
             let without = self.designs.iter().find(|design| figure.shows(&design.name) && design.engine.is_none());
             if let (false, Some(without)) = (figure.benchmarks.is_empty(), without) {
@@ -385,14 +387,14 @@ impl Study {
             if let Some(unknown) =
                 [Some(point.design.as_str()), point.quantity.other()].into_iter().flatten().find(|name| !known(name))
             {
-                return Err(format!("data point `{}`: design `{unknown}` is not in the study", point.claim));
+                return Err(format!("data point `{}`: found `{unknown}`, expected a design of the study", point.claim));
             }
         }
         for about in &self.assumptions {
             let name = &about.name;
             unique(&format!("value of `{name}`"), &about.values.iter().map(String::as_str).collect::<Vec<_>>())?;
             if let Some(unknown) = about.designs.iter().find(|design| !designs.contains(&design.as_str())) {
-                return Err(format!("assumption `{name}` is about `{unknown}`, which is not a design"));
+                return Err(format!("assumption `{name}`: found `{unknown}`, expected a design of the study"));
             }
             for (field, value) in [("baseline", &about.baseline), ("fitted", &about.fitted)] {
                 if !about.values.contains(value) {

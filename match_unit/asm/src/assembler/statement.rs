@@ -117,7 +117,7 @@ impl Assembler {
             return if negated {
                 Ok(Condition::NoItem)
             } else {
-                Err(token.problem(Rule::Slot, "the head of the input FIFO can be tested for `!in.item` only"))
+                Err(token.problem(Rule::Slot, "found `in.item`, expected `!in.item`: a branch can test only that no item is at the head of the input FIFO"))
             };
         }
         let predicate = self.predicate(cursor)?;

@@ -277,8 +277,7 @@ impl Chip {
     ) -> Result<Self, ParameterError> {
         translation.check()?;
         if states.len() != config.harts() {
-            let text =
-                format!("{} states of harts found; expected one for each of {} harts", states.len(), config.harts());
+            let text = format!("states: found {}, expected one for each of {} harts", states.len(), config.harts());
             return Err(ParameterError::Contradiction(text));
         }
         let mut chip = Self::new(config, 0)?;

@@ -42,7 +42,7 @@ impl TranslationConfig {
         for (name, entries) in [("instruction_entries", self.instruction_entries), ("data_entries", self.data_entries)]
         {
             if !(1..=1024).contains(&entries) {
-                let text = format!("{name}: {entries} found; expected 1 to 1024 entries of a TLB");
+                let text = format!("{name}: found {entries}, expected 1 to 1024 entries of a TLB");
                 return Err(ParameterError::Contradiction(text));
             }
         }

@@ -59,14 +59,14 @@ fn what_a_study_must_not_say_is_refused() {
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\ndesigns = [\"best\"]",
-            "figure `hemmert2007-figure6` draws `best`, which is not a design",
+            "figure `hemmert2007-figure6`: found `best`, expected a design of the study",
         ),
         (
             "lengths = [10, 30]",
             "lengths = [10, 30]\ndesigns = [\"unit\"]",
-            "figure `hemmert2007-figure6` has relative times and does not draw the reference",
+            "figure `hemmert2007-figure6`: found relative times without a reference, expected the reference among its designs",
         ),
-        ("reference = \"bound\"", "reference = \"zero\"", "reference: design `zero` is not in the study"),
+        ("reference = \"bound\"", "reference = \"zero\"", "reference: found `zero`, expected a design of the study"),
         (
             "name = \"hemmert2007-figure7\"",
             "name = \"hemmert2007-figure6\"",
