@@ -12,7 +12,6 @@ pub mod report;
 mod requests;
 mod sim;
 pub mod sizing;
-mod slab;
 pub mod snapshot;
 mod stats;
 

@@ -127,7 +127,7 @@ impl Rank<'_> {
                     depth: 0,
                     posting_thread: None,
                     queued: false,
-                });
+                }) as u32;
                 self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);
             }
         }

@@ -43,8 +43,8 @@ impl Rank<'_> {
             && let (Outcome::Matched(..), depth) = lists.apply(op)
         {
             match op {
-                Op::Post { recv, .. } => self.receives.at(recv.0 as u32).depth = depth,
-                Op::Arrive { msg, .. } => self.messages.at(msg.0 as u32).depth = depth,
+                Op::Post { recv, .. } => self.receives[recv.0 as usize].depth = depth,
+                Op::Arrive { msg, .. } => self.messages[msg.0 as usize].depth = depth,
                 Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
             }
         }
@@ -83,8 +83,8 @@ impl Rank<'_> {
         }
         while let Some(op) = self.backlog.pop_front() {
             match op {
-                Op::Post { recv, .. } => self.receives.at(recv.0 as u32).accepted = now,
-                Op::Arrive { msg, .. } => self.messages.at(msg.0 as u32).accepted = now,
+                Op::Post { recv, .. } => self.receives[recv.0 as usize].accepted = now,
+                Op::Arrive { msg, .. } => self.messages[msg.0 as usize].accepted = now,
                 Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
             }
             if !self.offer_now(world, now, op, out) {
@@ -118,7 +118,7 @@ impl Rank<'_> {
         }
         match outcome {
             Outcome::Posted(recv) => {
-                let receive = self.receives.at(recv.0 as u32);
+                let receive = &mut self.receives[recv.0 as usize];
                 receive.queued = true;
                 let posting_thread = receive.posting_thread;
                 self.posted += 1;
@@ -126,7 +126,7 @@ impl Rank<'_> {
                 self.resume_posting_thread(posting_thread, at);
             }
             Outcome::Unexpected(msg) => {
-                let message = self.messages.at(msg.0 as u32);
+                let message = &mut self.messages[msg.0 as usize];
                 message.queued = true;
                 let envelope = message.envelope;
                 self.unexpected += 1;
@@ -138,7 +138,7 @@ impl Rank<'_> {
             }
             Outcome::Matched(recv, msg) => self.matched(world, recv, msg, (at, visits, delays), out),
             Outcome::Cancelled(recv) => {
-                let receive = self.receives.remove(recv.0 as u32);
+                let receive = self.receives.remove(recv.0 as usize);
                 self.posted -= 1;
                 self.totals.cancelled += 1;
                 self.resume_cancelling_thread(recv, at);
@@ -164,8 +164,8 @@ impl Rank<'_> {
         (at, visits, delays): (Picos, u32, Delays),
         out: &mut SharedSink,
     ) {
-        let receive = self.receives.remove(recv.0 as u32);
-        let message = self.messages.at(msg.0 as u32);
+        let receive = self.receives.remove(recv.0 as usize);
+        let message = &mut self.messages[msg.0 as usize];
         let offered = receive.offered.max(message.offered);
         self.posted -= u32::from(receive.queued);
         self.unexpected -= u32::from(message.queued);
@@ -235,7 +235,7 @@ impl Rank<'_> {
         ideal: Picos,
         out: &mut SharedSink,
     ) {
-        let message = self.messages.at(slot);
+        let message = &mut self.messages[slot as usize];
         if message.rendezvous {
             message.target = target;
             message.delay = matched - ideal;
@@ -260,7 +260,7 @@ impl Rank<'_> {
             self.launch(world, destination, matched, reply, out);
             return;
         }
-        let message = self.messages.remove(slot);
+        let message = self.messages.remove(slot as usize);
         let copy = if message.queued { times(world.times.copy_per_byte, message.bytes) } else { Picos::ZERO };
         let complete = |known: Picos| after(known.max(message.ready), copy);
         let finished = Finished { at: complete(matched), ideal: complete(ideal), overhead: true };

@@ -30,6 +30,7 @@ use mb_core::mpi::{self, Context, Traffic};
 use mb_core::time::Picos;
 use mb_kit::MatchLists;
 use mb_trace::{Communicators, Record};
+use slab::Slab;
 
 use self::arrivals::Arrivals;
 use crate::assignment::Assignment;
@@ -39,7 +40,6 @@ use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
 use crate::sizing::Sizer;
-use crate::slab::Slab;
 use crate::snapshot::Watcher;
 use crate::stats::{Latencies, Timeline};
 

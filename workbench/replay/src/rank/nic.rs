@@ -30,7 +30,7 @@ impl Rank<'_> {
         self.totals.sent += 1;
         self.totals.sent_bytes = self.totals.sent_bytes.saturating_add(bytes);
         let (kind, token, occupied) = if rendezvous {
-            (PacketKind::RequestToSend, self.sends.insert(Sending { target, destination, bytes }), Picos::ZERO)
+            (PacketKind::RequestToSend, self.sends.insert(Sending { target, destination, bytes }) as u32, Picos::ZERO)
         } else {
             (PacketKind::Eager, 0, times(world.times.per_byte, bytes))
         };
@@ -89,7 +89,7 @@ impl Rank<'_> {
                 }
             }
             PacketKind::ClearToSend => {
-                let sending = self.sends.remove(item.token);
+                let sending = self.sends.remove(item.token as usize);
                 let occupied = times(world.times.per_byte, sending.bytes);
                 let inject = self.occupy_sender(world, sending.destination, now, occupied);
                 let data = Packet {
@@ -106,7 +106,7 @@ impl Rank<'_> {
                 self.complete(world, sending.target, finished, out);
             }
             PacketKind::Data => {
-                let message = self.messages.remove(item.token);
+                let message = self.messages.remove(item.token as usize);
                 let at = after(now, taken);
                 let finished = Finished { at, ideal: at.saturating_sub(message.delay), overhead: true };
                 self.complete(world, message.target, finished, out);
@@ -166,7 +166,7 @@ impl Rank<'_> {
             taken: false,
             target: CompletionTarget::None,
             delay: Picos::ZERO,
-        });
+        }) as u32;
         self.offer(world, now, Op::Arrive { msg: MsgId(u64::from(slot)), envelope }, out);
     }
 }

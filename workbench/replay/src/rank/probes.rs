@@ -64,10 +64,10 @@ impl Rank<'_> {
             }
             return;
         };
-        let envelope = self.messages.at(slot).envelope;
+        let envelope = self.messages[slot as usize].envelope;
         let other = probe.wanted.is_some_and(|wanted| wanted != envelope);
         if let Some(ordinal) = probe.ordinal {
-            let message = self.messages.at(slot);
+            let message = &mut self.messages[slot as usize];
             message.taken = true;
             let ordinals = (ordinal, message.ordinal);
             self.unexpected -= 1;
@@ -77,11 +77,11 @@ impl Rank<'_> {
                 self.compare(ordinals, at);
             }
         } else if other {
-            let there = |(_, message): (u32, &Message)| {
+            let there = |(_, message): (usize, &Message)| {
                 message.queued && !message.taken && Some(message.envelope) == probe.wanted
             };
             let recorded = world.config.wildcards == Wildcards::Recorded;
-            if recorded && !self.messages.live().any(there) {
+            if recorded && !self.messages.iter().any(there) {
                 self.threads[usize::from(thread)].probe.idle = true;
                 self.idle_probes += 1;
                 return;

@@ -185,7 +185,7 @@ impl Rank<'_> {
                 posting_thread,
                 queued: false,
             };
-            let slot = self.receives.insert(receive);
+            let slot = self.receives.insert(receive) as u32;
             self.requests.insert(record.request, RequestState::Receiving(slot));
             Some(slot)
         };
@@ -201,7 +201,7 @@ impl Rank<'_> {
             let pattern = pattern_of(world.communicators, self.id, record.comm, record.peer, record.tag);
             self.offer(world, now, Op::Post { recv: RecvId(u64::from(slot)), pattern }, out);
         } else if let Some(slot) = self.taken.remove(&(record.aux as u32)) {
-            let message = *self.messages.at(slot);
+            let message = self.messages[slot as usize];
             self.totals.truncated += u64::from(message.bytes > record.bytes);
             self.transfer(world, slot, target, now, now, out);
         }
@@ -277,7 +277,7 @@ impl Rank<'_> {
     pub(super) fn cancel(&mut self, world: &World, now: Picos, thread: u16, number: u32, out: &mut SharedSink) {
         let Some(entry) = self.requests.get_mut(number) else { return };
         let RequestState::Receiving(slot) = entry.state else { return };
-        let ordinal = self.receives.at(slot).ordinal;
+        let ordinal = self.receives[slot as usize].ordinal;
         let recorded = world.config.wildcards == Wildcards::Recorded;
         let assignment = self.assignment.as_ref().filter(|_| recorded);
         if assignment.is_some_and(|assignment| assignment.was_cancelled_too_late(ordinal)) {

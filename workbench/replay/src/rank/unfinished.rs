@@ -15,8 +15,8 @@ impl Rank<'_> {
     /// Fills in the totals that are known only at the end of the replay.
     pub(crate) fn finish_totals(&mut self) {
         let held = self.assignment.as_ref().map_or(0, |assignment| assignment.waiting().count());
-        let unmatched = |(_, message): &(u32, &Message)| message.target == CompletionTarget::None && !message.taken;
-        let left = self.messages.live().filter(unmatched).count();
+        let unmatched = |(_, message): &(usize, &Message)| message.target == CompletionTarget::None && !message.taken;
+        let left = self.messages.iter().filter(unmatched).count();
         let in_flight = self
             .arrivals
             .iter()
