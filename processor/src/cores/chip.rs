@@ -71,6 +71,7 @@
 //! Simultaneous Multithreading Processor* (ISCA 1996); Crowley et al. (`crowley2000`), section 3.3.
 
 mod access;
+mod account;
 mod across;
 mod blocking;
 mod code;
@@ -78,25 +79,33 @@ mod commit;
 mod config;
 mod context;
 mod core;
+mod fetch;
 mod frontend;
+mod in_flight;
+mod interface;
 mod issue;
 mod kanata;
 mod presets;
 mod privileged;
+mod registers;
 mod returns;
+mod setting;
 mod statistics;
 mod translation;
+mod turns;
+mod wrong_path;
 
 use mb_core::ParameterError;
 
 use self::code::Code;
-use self::core::{Core, Environment, Fixed, Setting};
-use super::functional::{HostAnswer, HostCall};
+use self::core::Core;
+use self::setting::{Environment, Fixed, Setting};
+use self::turns::{Cycle, due_cores, next_of};
 use crate::isa::FloatStatus;
 use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
-use crate::{Fault, StaticInstruction, Syscall, SyscallResult};
 
 pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
+pub use interface::{CallHandler, ChipFault, ChipObserver, ChipStop, Passage};
 pub use kanata::{ChipKanata, hart_and_pc};
 pub use presets::{blocking, cmp, cmp2, in_order, smt};
 pub use statistics::{HartStatistics, IssueStall};
@@ -106,133 +115,6 @@ const ONE: u64 = 1;
 
 /// Longest wait of wrs.sto, in cycles.
 const SHORT_WAIT: u64 = 64;
-
-/// Why a chip stopped running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ChipStop {
-    /// It reached the cycle limit of the call.
-    Until,
-    /// A hart has ended its program with this status. The others continue with the next call.
-    Exited {
-        /// The hart.
-        hart: usize,
-        /// The status.
-        status: u64,
-    },
-    /// Every hart has ended.
-    Halted,
-    /// A DMA transfer has completed; see [`Chip::transfers`].
-    Transfer,
-    /// The host asked for it at a call of supervisor mode of this hart.
-    Host(usize),
-}
-
-/// A hart cannot execute its oldest instruction. Everything before it has committed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("hart {hart} (core {core}, context {context}), cycle {cycle}: {fault}")]
-pub struct ChipFault {
-    /// The hart.
-    pub hart: usize,
-    /// Its core.
-    pub core: usize,
-    /// Its context in the core.
-    pub context: usize,
-    /// The cycle in which the instruction would have committed.
-    pub cycle: u64,
-    /// What is wrong, with the address of the instruction.
-    pub fault: Fault,
-}
-
-/// The passage of an instruction through the pipeline. A stage that it has not reached has cycle 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passage {
-    /// The hart.
-    pub hart: usize,
-    /// Address of the instruction.
-    pub pc: u64,
-    /// Its static properties.
-    pub instruction: StaticInstruction,
-    /// Address of its access, if it has been issued.
-    pub address: u64,
-    /// Whether it was mispredicted.
-    pub mispredicted: bool,
-    /// Fetch.
-    pub fetched: u64,
-    /// Rename: entry into the instruction queue.
-    pub renamed: u64,
-    /// Issue.
-    pub issued: u64,
-    /// The access of a load or an atomic; execution of an instruction that executes alone.
-    pub accessed: u64,
-    /// End: its result is ready.
-    pub written: u64,
-    /// It left the pipeline: commit, or removal from a wrong path.
-    pub left: u64,
-}
-
-/// Serves the system calls of the harts.
-pub trait CallHandler {
-    /// Serves a call in `cycle`. All stores of the hart are performed. A call that is answered with
-    /// [`SyscallResult::Wait`] is repeated in every cycle.
-    fn call<M: MemorySystem>(&mut self, cycle: u64, call: Syscall, memory: &mut M) -> SyscallResult;
-
-    /// Serves a call of supervisor mode, on a chip whose harts have it. All stores of the hart are
-    /// performed. Without an implementation no call exists (ENOSYS).
-    fn supervisor_call<M: MemorySystem>(&mut self, call: HostCall, memory: &mut M) -> HostAnswer {
-        let _ = (call, memory);
-        HostAnswer::Value(38_u64.wrapping_neg())
-    }
-}
-
-/// Observes instructions that leave the pipeline.
-pub trait ChipObserver {
-    /// Whether passages are recorded. If not, [`committed`](Self::committed) and
-    /// [`squashed`](Self::squashed) are never called.
-    const ENABLED: bool = true;
-
-    /// An instruction commits in `cycle`; in program order of each hart.
-    fn committed(&mut self, passage: &Passage, cycle: u64);
-
-    /// An instruction on a wrong path is removed.
-    fn squashed(&mut self, passage: &Passage) {
-        let _ = passage;
-    }
-
-    /// Whether a hart may perform a store, a store-conditional or an atomic, which is its oldest
-    /// instruction. One that it may not perform has no effect and faults with [`Fault::Access`]. Asked
-    /// again when memory refuses the access; called whether or not passages are recorded.
-    #[inline]
-    fn may_write(&mut self, hart: usize, pc: u64, address: u64, width: u8) -> bool {
-        let _ = (hart, pc, address, width);
-        true
-    }
-
-    /// A store commits: memory has taken its value. Called once for each store, whether or not passages
-    /// are recorded.
-    #[inline]
-    fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
-        let _ = (hart, pc, address, width, value);
-    }
-
-    /// An instruction commits in `cycle`. Called whether or not passages are recorded.
-    #[inline]
-    fn retired(&mut self, hart: usize, pc: u64, cycle: u64) {
-        let _ = (hart, pc, cycle);
-    }
-
-    /// A hart has written satp, with this address-space identifier. Called whether or not passages are
-    /// recorded.
-    #[inline]
-    fn address_space(&mut self, hart: usize, asid: u16) {
-        let _ = (hart, asid);
-    }
-}
-
-impl ChipObserver for () {
-    const ENABLED: bool = false;
-
-    fn committed(&mut self, _: &Passage, _: u64) {}
-}
 
 /// A chip without its memory. Harts are numbered from 0: hart `core * contexts + context`.
 #[derive(Clone, Debug)]
@@ -580,95 +462,4 @@ impl Chip {
         }
         halted.then_some(ChipStop::Halted)
     }
-}
-
-/// A cycle in which cores are stepped. Cores are bits.
-struct Cycle<'a> {
-    now: u64,
-    /// The cores that have something to do.
-    due: u64,
-    /// The cores of which memory has completed requests.
-    arrived: u64,
-    completions: &'a [CompletedRequest],
-}
-
-/// What the steps of a cycle lead to.
-struct Stepped {
-    /// The cores that are stepped in the next cycle.
-    soon: u64,
-    /// The first cycle in which another one is.
-    others: u64,
-    /// The cores that wait for what the memory or another core changes.
-    waiting: u64,
-}
-
-impl Cycle<'_> {
-    /// Steps the cores that have something to do, and those of `waiting` that may go on.
-    // A function of its own, as the compiler then keeps more of a step in registers of the host.
-    #[inline(never)]
-    fn step<S: Setting>(
-        &self,
-        cores: &mut [Core],
-        next: &mut [u64; ChipConfig::MAX_CORES],
-        mut waiting: u64,
-        environment: &mut Environment<'_, S>,
-    ) -> Result<Stepped, ChipFault> {
-        let Self { now, due, arrived, completions } = *self;
-        // Cores take turns: the first one advances by 1 in each cycle.
-        let from_first = u64::MAX << (now % cores.len() as u64);
-        let (mut left, mut soon, mut others) = (due | waiting, 0, u64::MAX);
-        while left != 0 {
-            // Without a jump where the turns begin again.
-            let ahead = left & from_first;
-            let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
-            let own = ONE << index;
-            left ^= own;
-            let core = &mut cores[index];
-            if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
-                continue;
-            }
-            if arrived & own != 0 {
-                core.take(now, completions, environment);
-            }
-            let following = if S::NARROW { core.step_inlined(now, environment) } else { core.step(now, environment) };
-            next[index % ChipConfig::MAX_CORES] = following;
-            if following == now + 1 {
-                soon |= own;
-            } else {
-                others = others.min(following);
-            }
-            if core.shared.waits() {
-                waiting |= own;
-            } else {
-                waiting &= !own;
-            }
-            if environment.ended
-                && let Some(fault) = core.shared.fault
-            {
-                return Err(fault);
-            }
-        }
-        Ok(Stepped { soon, others, waiting })
-    }
-}
-
-/// The next cycles of `cores` cores, which all begin in cycle 0; places without a core have none.
-fn next_of(cores: usize) -> Box<[u64; ChipConfig::MAX_CORES]> {
-    let mut next = Box::new([u64::MAX; ChipConfig::MAX_CORES]);
-    next[..cores].fill(0);
-    next
-}
-
-/// The cores, as bits, that are stepped in cycle `now`, by the next cycles of all, and the first cycle in which
-/// another one may be.
-fn due_cores(next: &[u64], now: u64, every_cycle: bool) -> (u64, u64) {
-    let (mut due, mut others) = (0, u64::MAX);
-    for (index, &next) in next.iter().enumerate() {
-        if next <= now || every_cycle {
-            due |= ONE << index;
-        } else {
-            others = others.min(next);
-        }
-    }
-    (due, others)
 }

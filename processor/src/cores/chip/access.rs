@@ -2,8 +2,10 @@
 //! Memory accesses: loads, forwarding from stores in flight, and instructions that execute alone.
 
 use super::code::Kind;
-use super::context::{Context, Full, bit};
-use super::core::{Core, Environment, Setting, Shared, lowest_two};
+use super::context::{Context, Full};
+use super::core::{Core, Shared, lowest_two};
+use super::in_flight::bit;
+use super::setting::{Environment, Setting};
 use super::translation::WALK_TAG;
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::rv64::supervisor::number::SATP;

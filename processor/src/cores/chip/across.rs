@@ -8,8 +8,10 @@
 //! a misaligned access. Devices are no target.
 
 use super::code::Kind;
-use super::context::{Context, bit};
-use super::core::{Environment, Setting, Shared};
+use super::context::Context;
+use super::core::Shared;
+use super::in_flight::bit;
+use super::setting::{Environment, Setting};
 use super::{ChipObserver, commit::denied};
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::rv64::sv39::{Access, PAGE_BYTES};

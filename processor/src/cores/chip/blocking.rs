@@ -22,8 +22,11 @@
 
 use super::across::crosses;
 use super::code::{Decoded, Kind};
-use super::context::{Context, Fetch};
-use super::core::{Core, Environment, Register, Setting, Shared};
+use super::context::Context;
+use super::core::{Core, Shared};
+use super::fetch::Fetch;
+use super::registers::Register;
+use super::setting::{Environment, Setting};
 use super::statistics::IssueStall;
 use super::{ChipConfig, ChipObserver, IssueOrder, Passage};
 use crate::isa::rv64::Actions;

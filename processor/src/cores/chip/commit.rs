@@ -2,8 +2,11 @@
 //! Commit: instructions become final, in program order of each context.
 
 use super::code::Kind;
-use super::context::{Context, Entry, Fetch, bit};
-use super::core::{Environment, Setting, Shared};
+use super::context::Context;
+use super::core::Shared;
+use super::fetch::Fetch;
+use super::in_flight::{Entry, bit};
+use super::setting::{Environment, Setting};
 use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
 use crate::memory::system::{Answer, MemoryRequest, MemorySystem, RequestKind};

@@ -1,116 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The state of a context: its instructions in flight, register map and fetch address.
+//! The state of a context: its instructions in flight and its register map.
 
 use super::across::Across;
-use super::code::{Decoded, Fetched, Kind};
-use super::core::Setting;
+use super::code::{Decoded, Kind};
+use super::fetch::Fetch;
+use super::in_flight::{Entry, Times, bit};
+use super::registers::Physical;
 use super::returns::ReturnStack;
+use super::setting::Setting;
 use super::statistics::HartStatistics;
 use super::{ChipConfig, IssueOrder, ONE, Passage};
 use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
-use crate::isa::rv64::sv39::Access;
-use crate::isa::{AtomicKind, Effect, Extension, FloatStatus, Rounding};
-
-/// A physical register, by its index.
-pub(super) type Physical = u16;
+use crate::isa::{Extension, FloatStatus};
 
 /// Most instructions in flight of a context: those of the largest reorder buffer and fetch queue.
 const RING: usize = 2 * ChipConfig::MAX_ENTRIES;
-
-/// The cycles in which an instruction passed the stages of the pipeline; 0 where it has not been.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Times {
-    pub(super) renamed: u64,
-    pub(super) issued: u64,
-    pub(super) written: u64,
-}
-
-/// An instruction in flight. The first 64 bytes, a cache line of the host, are what every instruction
-/// uses. What follows has no meaning for instructions of [`Kind::Integer`], except `age`. What concerns
-/// an access is set when the instruction is issued.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Entry {
-    pub(super) decoded: Decoded,
-    pub(super) pc: u64,
-    /// Cycle of its fetch.
-    pub(super) fetched: u64,
-    /// The register that it writes.
-    pub(super) physical: Physical,
-    /// The register that held the value before.
-    pub(super) previous: Physical,
-    /// The registers that it reads.
-    pub(super) sources: [Physical; 3],
-    /// Floating-point exceptions that it raises.
-    pub(super) flags: u8,
-    /// Whether its access is invalid, which is a fault when the instruction is the oldest.
-    pub(super) fails: bool,
-    /// Address of the next instruction: predicted until the instruction executes.
-    pub(super) next: u64,
-    /// Order of fetch in its core, if this has several contexts.
-    pub(super) age: u64,
-    /// Address of its access. The deadline of a wrs.sto.
-    pub(super) address: u64,
-    /// Cycle of its access.
-    pub(super) accessed: u64,
-    /// What undoes the fetch of the instruction: of a call, what it overwrote in the return stack; of
-    /// a conditional branch, the history before it. Of an access, and of an instruction that cannot
-    /// be fetched, its address before translation.
-    pub(super) undo: u64,
-    /// The store that a load took its value from, by its number plus 1; 0 for memory.
-    pub(super) forwarded: u64,
-    /// Index of the counter that predicted a conditional branch.
-    pub(super) counter: u32,
-    /// Tag of its request.
-    pub(super) tag: u32,
-    /// Length of its access.
-    pub(super) width: u8,
-    /// What the register above the value of its load becomes.
-    pub(super) extension: Extension,
-    /// Whether it is a taken branch.
-    pub(super) taken: bool,
-    /// The exception of a context with supervisor mode, if it is not that of an invalid access.
-    pub(super) trap: Option<Exception>,
-}
-
-impl Entry {
-    /// Clears what earlier instructions in its place have left about their accesses.
-    #[inline]
-    pub(super) const fn begin_access(&mut self) {
-        self.address = 0;
-        self.accessed = 0;
-        self.undo = 0;
-        self.forwarded = 0;
-        self.tag = 0;
-        self.width = 0;
-        self.extension = Extension::Zero;
-        self.trap = None;
-    }
-
-    /// The addresses of its access.
-    #[inline]
-    pub(super) const fn overlaps(&self, other: &Self) -> bool {
-        // Differences instead of sums: an access may end at the highest address.
-        other.address.wrapping_sub(self.address) < self.width as u64
-            || self.address.wrapping_sub(other.address) < other.width as u64
-    }
-
-    /// What its access does: an atomic is a store, but for a load-reserved.
-    pub(super) fn access(&self) -> Access {
-        let effect = self.decoded.operation.evaluate(self.pc, [0; 3], Rounding::NearestEven);
-        match effect {
-            Effect::Load { .. } | Effect::Atomic { kind: AtomicKind::LoadReserved, .. } => Access::Load,
-            _ => Access::Store,
-        }
-    }
-
-    /// Whether the access of `other` is inside its own.
-    #[inline]
-    pub(super) const fn covers(&self, other: &Self) -> bool {
-        let offset = other.address.wrapping_sub(self.address);
-        offset < self.width as u64 && offset + other.width as u64 <= self.width as u64
-    }
-}
 
 /// Why rename stopped at an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,87 +23,6 @@ pub(super) enum Full {
     Queue,
     Registers,
     Window,
-}
-
-/// Where a context fetches, and what stops it.
-#[derive(Clone, Debug)]
-pub(super) struct Fetch {
-    pub(super) pc: u64,
-    /// The first cycle in which the context can fetch.
-    pub(super) from: u64,
-    /// Waits for a block of the instruction cache.
-    pub(super) pending: bool,
-    /// Waits for the commit of the last instruction fetched.
-    pub(super) stopped: bool,
-    /// The address of the block in the fetch buffer.
-    pub(super) block: u64,
-    /// The blocks that were fetched last, by their addresses; the one in the fetch buffer is at `place`.
-    pub(super) recent: [Option<Fetched>; Fetch::RECENT],
-    pub(super) place: usize,
-    /// The first two bytes of the instruction at `pc`, if it crosses the end of a block that has
-    /// been fetched.
-    pub(super) half: Option<u16>,
-    /// The branch whose target is known only after decoding: its number, the cycle of the
-    /// redirection, and the target.
-    pub(super) misfetch: Option<(u64, u64, u64)>,
-    /// Why the last instruction of [`Kind::Outside`] could not be fetched: the exception and its address.
-    pub(super) outside: (Exception, u64),
-    /// Fetch was redirected, and nothing has been renamed since.
-    pub(super) recovers: bool,
-    /// The address that waits for a page-table walk.
-    pub(super) translates: Option<u64>,
-}
-
-impl Fetch {
-    /// No block: block addresses are multiples of 4.
-    pub(super) const NO_BLOCK: u64 = 1;
-
-    /// Blocks that a context keeps. It affects the speed of the simulation only.
-    pub(super) const RECENT: usize = 64;
-
-    /// The next instruction, if it is whole in the fetch buffer.
-    #[inline]
-    pub(super) fn buffered(&self, config: &ChipConfig) -> Option<&Decoded> {
-        if self.pc & !(config.fetch_block - 1) != self.block || self.half.is_some() {
-            return None;
-        }
-        self.recent[self.place % Self::RECENT].as_ref()?.block.at(self.pc)
-    }
-}
-
-/// The block in the fetch buffer, taken out of [`Fetch`].
-#[derive(Debug)]
-pub(super) struct Buffer {
-    /// Its address.
-    address: u64,
-    fetched: Fetched,
-}
-
-impl Buffer {
-    /// The instruction at an address, if it is whole in the block.
-    #[inline]
-    pub(super) fn at(&self, config: &ChipConfig, pc: u64) -> Option<&Decoded> {
-        if pc & !(config.fetch_block - 1) == self.address { self.fetched.block.at(pc) } else { None }
-    }
-}
-
-impl Fetch {
-    /// Takes the fetch buffer, unless the next instruction began in another block.
-    #[inline]
-    pub(super) fn take_buffer(&mut self) -> Option<Buffer> {
-        if self.half.is_some() || self.block == Self::NO_BLOCK {
-            return None;
-        }
-        Some(Buffer { address: self.block, fetched: self.recent[self.place % Self::RECENT].take()? })
-    }
-
-    /// Returns what [`take_buffer`](Self::take_buffer) took.
-    #[inline]
-    pub(super) fn put_buffer(&mut self, buffer: Option<Buffer>) {
-        if let Some(buffer) = buffer {
-            self.recent[self.place % Self::RECENT] = Some(buffer.fetched);
-        }
-    }
 }
 
 /// A context.
@@ -564,10 +387,4 @@ impl Context {
     pub(super) fn pc(&self) -> u64 {
         if self.head == self.tail { self.fetch.pc } else { self.entry(self.head).pc }
     }
-}
-
-/// The bit of an instruction in the masks.
-#[inline]
-pub(super) const fn bit(number: u64) -> u64 {
-    ONE << (number & 63)
 }

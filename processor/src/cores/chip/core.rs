@@ -1,168 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A core: the stages of a cycle, the next cycle in which something happens, and the account of
-//! issue slots.
-
-use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+//! A core: the stages of a cycle, and the next cycle in which something happens.
 
 use mb_core::ParameterError;
 
-use super::code::Code;
-use super::context::{Context, Fetch, Full, Physical, bit};
-use super::statistics::IssueStall;
+use super::context::{Context, Full};
+use super::fetch::Fetch;
+use super::in_flight::bit;
+use super::registers::{ARCHITECTURAL, Free, PerRegister, Physical, Register, Registers};
+use super::setting::{Environment, Setting};
 use super::translation::Translation;
-use super::{CallHandler, ChipConfig, ChipFault, ChipObserver, IssueOrder};
+use super::{ChipConfig, ChipFault, ChipObserver, IssueOrder};
 use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
 use crate::predictor::Predictor;
 
-/// What is the same in all cycles of a run. The stages are compiled for each combination, so that a
-/// core with one context or with in-order issue does no work for what it does not have.
-pub(super) trait Setting {
-    type Memory: MemorySystem;
-    type Host: CallHandler;
-    type Observer: ChipObserver;
-    /// Cores have one context.
-    const SINGLE: bool;
-    /// Each context issues in program order: operands are looked at when an instruction is the next to
-    /// be issued, and no list of waiting instructions is kept.
-    const IN_ORDER: bool;
-    /// Cores have one context without supervisor mode, and each stage takes at most one instruction in a
-    /// cycle.
-    const NARROW: bool;
-
-    /// Instructions that a stage takes in a cycle, of which the configuration says `width`.
-    #[inline]
-    fn width(width: u32) -> u32 {
-        if Self::NARROW { 1 } else { width }
-    }
-}
-
-/// The setting with these types and constants.
-pub(super) struct Fixed<M, H, O, const SINGLE: bool, const IN_ORDER: bool, const NARROW: bool>(PhantomData<(M, H, O)>);
-
-impl<M, H, O, const SINGLE: bool, const IN_ORDER: bool, const NARROW: bool> Setting
-    for Fixed<M, H, O, SINGLE, IN_ORDER, NARROW>
-where
-    M: MemorySystem,
-    H: CallHandler,
-    O: ChipObserver,
-{
-    type Memory = M;
-    type Host = H;
-    type Observer = O;
-    const SINGLE: bool = SINGLE;
-    const IN_ORDER: bool = IN_ORDER;
-    const NARROW: bool = NARROW;
-}
-
-/// What a core uses in a cycle.
-pub(super) struct Environment<'a, S: Setting> {
-    pub(super) config: &'a ChipConfig,
-    pub(super) code: &'a mut Code,
-    pub(super) memory: &'a mut S::Memory,
-    pub(super) host: &'a mut S::Host,
-    pub(super) observer: &'a mut S::Observer,
-    /// A core has sent a request, or changed what another may wait for.
-    pub(super) active: bool,
-    /// A hart has ended, stops the run, or cannot go on.
-    pub(super) ended: bool,
-    /// Harts whose software interrupt becomes pending.
-    pub(super) interrupts: &'a mut Vec<usize>,
-}
-
-/// A value for each physical register. The length is a power of two that no configuration exceeds, so that
-/// an index needs no check.
-#[derive(Clone, Debug)]
-pub(super) struct PerRegister<T>(Box<[T; REGISTERS]>);
-
-const REGISTERS: usize = 8192;
-
-const _: () = assert!(1 + ARCHITECTURAL * ChipConfig::MAX_CONTEXTS + ChipConfig::MAX_REGISTERS < REGISTERS);
-
-impl<T: Clone> PerRegister<T> {
-    fn new(value: T) -> Self {
-        let values = vec![value; REGISTERS].try_into();
-        Self(values.unwrap_or_else(|_| unreachable!("a vector of this length")))
-    }
-}
-
-impl<T> Index<Physical> for PerRegister<T> {
-    type Output = T;
-
-    #[inline]
-    fn index(&self, register: Physical) -> &T {
-        &self.0[usize::from(register) % REGISTERS]
-    }
-}
-
-impl<T> IndexMut<Physical> for PerRegister<T> {
-    #[inline]
-    fn index_mut(&mut self, register: Physical) -> &mut T {
-        &mut self.0[usize::from(register) % REGISTERS]
-    }
-}
-
-/// A physical register.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Register {
-    pub(super) value: u64,
-    /// The cycle from which instructions can be issued with its value; the highest number if it is not
-    /// known.
-    pub(super) from: u64,
-}
-
-/// Physical registers of a core. Register 0 is zero; the last one takes results that no instruction
-/// reads.
-#[derive(Clone, Debug)]
-pub(super) struct Registers {
-    pub(super) file: PerRegister<Register>,
-    /// The instructions that wait for the register as their first, second or third operand. All of
-    /// them belong to one context. Not used with in-order issue.
-    pub(super) consumers: Vec<[u64; 3]>,
-    pub(super) free: Free,
-    pub(super) sink: Physical,
-}
-
-/// Free registers; the one that was freed last is taken first.
-#[derive(Clone, Debug)]
-pub(super) struct Free {
-    list: PerRegister<Physical>,
-    count: Physical,
-}
-
-impl Free {
-    /// Registers of which the first is taken first.
-    fn new(registers: impl DoubleEndedIterator<Item = Physical>) -> Self {
-        let mut free = Self { list: PerRegister::new(0), count: 0 };
-        for register in registers.rev() {
-            free.push(register);
-        }
-        free
-    }
-
-    #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, register: Physical) {
-        self.list[self.count] = register;
-        self.count += 1;
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<Physical> {
-        self.count = self.count.checked_sub(1)?;
-        Some(self.list[self.count])
-    }
-}
-
 /// Masks of instructions that end: 64 cycles of the most contexts.
 pub(super) const FINISH: usize = 64 * ChipConfig::MAX_CONTEXTS;
-
-/// Registers of a context other than x0: x1 to x31, f0 to f31.
-const ARCHITECTURAL: usize = 63;
 
 /// A core. The functions of a stage that concern one context are those of [`Shared`]; they take the
 /// context and its index.
@@ -263,74 +115,6 @@ impl Core {
     /// Begins in this cycle instead of cycle 0.
     pub(super) fn start(&mut self, cycle: u64) {
         self.shared.counted = cycle;
-    }
-
-    /// Adds the cycles before `now` to the account. Nothing has happened in them since the last
-    /// step.
-    #[inline]
-    pub(super) fn account_until<S: Setting>(&mut self, config: &ChipConfig, now: u64) {
-        if self.shared.counted < now {
-            self.account_quiet::<S>(config, now);
-        }
-    }
-
-    #[cold]
-    fn account_quiet<S: Setting>(&mut self, config: &ChipConfig, now: u64) {
-        let (width, count) = (u64::from(config.issue_width), self.contexts.len() as u64);
-        // In `count` cycles each hart has each turn once.
-        let periods = (now - self.shared.counted) / count;
-        if periods > 0 {
-            for context in &mut self.contexts {
-                let cause = Self::cause::<S>(context, self.shared.counted);
-                context.statistics.empty[cause as usize] += periods * width;
-            }
-        }
-        self.shared.counted += periods * count;
-        while self.shared.counted < now {
-            Self::account::<S>(&mut self.contexts, config.issue_width, self.shared.counted);
-            self.shared.counted += 1;
-        }
-    }
-
-    /// Divides the empty slots of a cycle among the harts.
-    fn account<S: Setting>(contexts: &mut [Context], empty: u32, now: u64) {
-        let count = contexts.len();
-        let mut index = (now % count as u64) as usize;
-        for _ in 0..empty {
-            let context = &mut contexts[index];
-            context.statistics.empty[Self::cause::<S>(context, now) as usize] += 1;
-            index = if index + 1 == count { 0 } else { index + 1 };
-        }
-    }
-
-    /// Why a hart issues nothing more in cycle `now`. It is the same in each cycle until something happens;
-    /// the end of a load is something.
-    fn cause<S: Setting>(context: &Context, now: u64) -> IssueStall {
-        let is_queued = context.queue_length::<S>() != 0;
-        if context.halted {
-            IssueStall::Halted
-        } else if context.waits {
-            IssueStall::Waiting
-        } else if is_queued || context.full != Full::Nothing {
-            if context.pending | context.serial != 0 || context.has_unfinished_load::<S>(now) {
-                IssueStall::Memory
-            } else {
-                match context.full {
-                    Full::Queue if !is_queued => IssueStall::Queue,
-                    Full::Registers => IssueStall::Registers,
-                    Full::Window => IssueStall::Window,
-                    Full::Queue | Full::Nothing => IssueStall::Dependences,
-                }
-            }
-        } else if context.fetch.pending {
-            IssueStall::InstructionCache
-        } else if context.fetch.recovers {
-            IssueStall::Branch
-        } else if context.fetch.stopped {
-            IssueStall::Serial
-        } else {
-            IssueStall::Fetch
-        }
     }
 
     /// As [`step_inlined`](Self::step_inlined).

@@ -2,8 +2,11 @@
 //! Fetch, branch prediction and rename.
 
 use super::code::{Decoded, Fetched, Kind, Place};
-use super::context::{Context, Fetch, Full, bit};
-use super::core::{Core, Environment, Setting, Shared, lowest_two};
+use super::context::{Context, Full};
+use super::core::{Core, Shared, lowest_two};
+use super::fetch::Fetch;
+use super::in_flight::bit;
+use super::setting::{Environment, Setting};
 use super::{ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::isa::rv64::supervisor::Exception;

@@ -11,8 +11,10 @@ use mb_core::ParameterError;
 
 use super::code::Kind;
 use super::commit::Waits;
-use super::context::{Context, Fetch, Full};
-use super::core::{Environment, Setting, Shared};
+use super::context::{Context, Full};
+use super::core::Shared;
+use super::fetch::Fetch;
+use super::setting::{Environment, Setting};
 use super::translation::Translation;
 use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};

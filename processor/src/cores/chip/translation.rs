@@ -5,8 +5,10 @@ use mb_core::ParameterError;
 
 use super::across::{crosses, misaligned};
 use super::code::Kind;
-use super::context::{Context, bit};
-use super::core::{Environment, Setting, Shared};
+use super::context::Context;
+use super::core::Shared;
+use super::in_flight::bit;
+use super::setting::{Environment, Setting};
 use crate::isa::rv64::supervisor::{Exception, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, Next, PAGE_BYTES, Walk, WalkFault};
 use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
