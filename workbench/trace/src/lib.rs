@@ -28,9 +28,11 @@
 mod check;
 pub mod columns;
 mod communicators;
+mod content;
 mod counts;
 mod error;
 pub mod generate;
+mod header;
 mod meta;
 mod open;
 mod rank_builder;
@@ -41,8 +43,9 @@ mod writer;
 
 pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{FileLocation, TraceDefect, TraceError};
+pub use header::file_bytes;
 pub use meta::{Meta, TraceOrigin};
-pub use open::{Trace, file_bytes};
+pub use open::Trace;
 pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use state::{Host, LeftOut, Omission, TraceState};

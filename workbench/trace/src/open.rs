@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Opens traces: maps the files, checks headers and index, finds the end of killed ranks
+//! Opens traces: finds the files, checks them against `meta.json` and the index, finds the end of killed ranks
 //! (`spec/trace.md`, 1 to 3).
 //!
 //! Records are read in place. Cost of opening: one mapping per file, and a pass over the ranks that
 //! did not finish.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
+use crate::content::{Content, regular_file};
 use crate::error::{FileLocation, TraceError};
 use crate::meta::{META_FILE, Meta, TraceOrigin};
-use crate::record::{Header, Kind, MAGIC, NEWEST, RECORD_BYTES, Record, VERSION, checksum};
+use crate::record::{Header, Kind, RECORD_BYTES, Record, checksum};
 use crate::state::TraceState;
 
 /// Name of a bundle.
@@ -30,60 +29,9 @@ const META_LIMIT_BYTES: u64 = 64 << 20;
 /// per process by default (`vm.max_map_count`), and the process itself needs some.
 const MAPPED_FILES_LIMIT: usize = 32_768;
 
-/// Largest file that is read instead of mapped when there are too many files.
-const SMALL_FILE_BYTES: u64 = 1 << 20;
-
 /// Name of the file of one rank.
 pub(crate) fn rank_file(rank: u32) -> String {
     format!("rank-{rank:05}{ENDING}")
-}
-
-enum Content {
-    Mapped(Mmap),
-    /// Whole records, and the file's length in bytes.
-    Owned(Vec<Record>, u64),
-}
-
-impl Content {
-    fn owned(bytes: &[u8]) -> Self {
-        let mut records = vec![Record::default(); bytes.len() / RECORD_BYTES];
-        records.as_mut_bytes().copy_from_slice(&bytes[..bytes.len() / RECORD_BYTES * RECORD_BYTES]);
-        Self::Owned(records, bytes.len() as u64)
-    }
-
-    fn read(path: &Path, map: bool) -> Result<Self, TraceError> {
-        let length = regular_file(path)?;
-        let file = File::open(path).map_err(TraceError::io(path))?;
-        if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
-            return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
-        }
-        // SAFETY: the map is read-only and private to this process, and every bit pattern is a
-        // valid `Record`. Trace files are written once. If another process truncates one while it
-        // is open, this process receives SIGBUS, which no user of mmap can prevent (documented at
-        // `Trace::open`).
-        let mapped = unsafe { Mmap::map(&file) }.map_err(|error| TraceError::Refused {
-            path: path.to_owned(),
-            reason: format!("cannot be mapped ({error}); raise vm.max_map_count or store the trace as a bundle, which needs one mapping"),
-        })?;
-        Ok(Self::Mapped(mapped))
-    }
-
-    fn length(&self) -> u64 {
-        match self {
-            Self::Mapped(map) => map.len() as u64,
-            Self::Owned(_, length) => *length,
-        }
-    }
-
-    /// The complete 64-byte units of the file, header first.
-    #[inline]
-    fn units(&self) -> &[Record] {
-        match self {
-            Self::Mapped(map) => <[Record]>::ref_from_bytes(&map[..map.len() / RECORD_BYTES * RECORD_BYTES])
-                .expect("pages are aligned and the length is a multiple"),
-            Self::Owned(records, _) => records,
-        }
-    }
 }
 
 struct Segment {
@@ -411,124 +359,6 @@ impl Trace {
         self.files.push(TraceFile { path, content, header });
         Ok(())
     }
-}
-
-/// The length of the file `path` in bytes, symbolic links followed.
-///
-/// A FIFO or a device is refused before it is opened, because opening a FIFO may block forever.
-fn regular_file(path: &Path) -> Result<u64, TraceError> {
-    let metadata = std::fs::metadata(path).map_err(TraceError::io(path))?;
-    if metadata.is_file() {
-        return Ok(metadata.len());
-    }
-    let found = if metadata.is_dir() { "directory" } else { "FIFO, socket or device" };
-    let reason = format!("found {found}, expected a regular file; copy the file of the trace here");
-    Err(TraceError::Refused { path: path.to_owned(), reason })
-}
-
-impl Header {
-    /// How the records of the file's rank end.
-    fn state(&self) -> TraceState {
-        if self.flags & Self::ABORTED != 0 {
-            TraceState::Aborted
-        } else if self.flags & Self::STOPPED != 0 {
-            TraceState::Stopped
-        } else if self.flags & Self::FINALIZED != 0 {
-            TraceState::Complete
-        } else {
-            TraceState::Cut
-        }
-    }
-
-    /// The header in the first 64 bytes of the file `path`.
-    ///
-    /// # Errors
-    /// When it is none, has another version or a wrong checksum (T-3, T-13).
-    fn parse(path: &Path, first: &Record) -> Result<Self, TraceError> {
-        let defect = |rule, reason| Err(TraceError::defect(path, FileLocation::File, rule, reason));
-        let header: Self = zerocopy::transmute!(*first);
-        if header.magic != MAGIC {
-            return defect(
-                3,
-                format!("first bytes are {:02x?}, expected {MAGIC:02x?}; this is not a trace file", header.magic),
-            );
-        }
-        if !(VERSION..=NEWEST).contains(&header.version) {
-            return defect(
-                3,
-                format!(
-                    "version is {}, expected {VERSION} to {NEWEST}; read it with the release that wrote it",
-                    header.version
-                ),
-            );
-        }
-        if header.check != header.expected_check() {
-            let expected = header.expected_check();
-            return defect(
-                13,
-                format!(
-                    "checksum of the header is {:016x}, expected {expected:016x}; copy or record this file again",
-                    header.check
-                ),
-            );
-        }
-        if usize::from(header.record_bytes) != RECORD_BYTES {
-            return defect(3, format!("record_bytes is {}, expected {RECORD_BYTES}", header.record_bytes));
-        }
-        let is_both = header.flags & (Self::FINALIZED | Self::STOPPED) == Self::FINALIZED | Self::STOPPED;
-        let most = if header.version == 1 { Self::STOPPED } else { Self::ABORTED | Self::STOPPED };
-        if header.flags > most || is_both {
-            let also = if header.version == 1 { "0, 1 or 2" } else { "0, 1, 2, 4, 5 or 6" };
-            return defect(3, format!("flags are {:#x}, expected {also}", header.flags));
-        }
-        if header.reserved != 0 {
-            return defect(3, format!("reserved field is {:#x}, expected 0", header.reserved));
-        }
-        if header.flags & Self::FINALIZED == 0 && header.records != 0 {
-            return defect(3, format!("records is {}, expected 0 in a file that is not finalized", header.records));
-        }
-        Ok(header)
-    }
-
-    /// The header of the file of `rank`, which has `records` and ends with Finalize.
-    #[must_use]
-    pub fn finalized(meta: &Meta, rank: u32, records: u64) -> Self {
-        let header = Self {
-            magic: MAGIC,
-            version: VERSION,
-            record_bytes: RECORD_BYTES as u16,
-            flags: Self::FINALIZED,
-            first_rank: rank,
-            segments: 1,
-            world: meta.ranks,
-            reserved: 0,
-            records,
-            epoch_ns: 0,
-            run_id: meta.run_id(),
-            check: 0,
-        };
-        Self { check: header.expected_check(), ..header }
-    }
-}
-
-/// The length in bytes of the finalized trace file `path` by its header; None for a rank that did not finish, whose
-/// header does not say. The file of a packed trace is checked with it before it is unpacked.
-///
-/// # Errors
-/// When `first` is shorter than a header, or not the header of a trace file (T-3, T-13).
-pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, TraceError> {
-    let path = path.as_ref();
-    let Ok((record, _)) = Record::read_from_prefix(first) else {
-        let reason = format!("found a file of {} bytes, expected at least a header of {RECORD_BYTES}", first.len());
-        return Err(TraceError::defect(path, FileLocation::File, 3, reason));
-    };
-    let header = Header::parse(path, &record)?;
-    if header.flags & Header::FINALIZED == 0 {
-        return Ok(None);
-    }
-    let is_bundle = path.file_name().is_some_and(|name| name == BUNDLE_FILE);
-    let index_units = if is_bundle { u64::from(header.world).div_ceil(4) } else { 0 };
-    Ok(Some(header.records.saturating_add(1 + index_units).saturating_mul(RECORD_BYTES as u64)))
 }
 
 /// Number of records of a rank that did not finish (T-5): those in front of the first unwritten

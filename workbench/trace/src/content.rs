@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The bytes of a trace file: mapped, or read if there are too many files.
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::error::TraceError;
+use crate::record::{RECORD_BYTES, Record};
+
+/// Largest file that is read instead of mapped when there are too many files.
+const SMALL_FILE_BYTES: u64 = 1 << 20;
+
+pub(crate) enum Content {
+    Mapped(Mmap),
+    /// Whole records, and the file's length in bytes.
+    Owned(Vec<Record>, u64),
+}
+
+impl Content {
+    pub(crate) fn owned(bytes: &[u8]) -> Self {
+        let mut records = vec![Record::default(); bytes.len() / RECORD_BYTES];
+        records.as_mut_bytes().copy_from_slice(&bytes[..bytes.len() / RECORD_BYTES * RECORD_BYTES]);
+        Self::Owned(records, bytes.len() as u64)
+    }
+
+    pub(crate) fn read(path: &Path, map: bool) -> Result<Self, TraceError> {
+        let length = regular_file(path)?;
+        let file = File::open(path).map_err(TraceError::io(path))?;
+        if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
+            return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
+        }
+        // SAFETY: the map is read-only and private to this process, and every bit pattern is a
+        // valid `Record`. Trace files are written once. If another process truncates one while it
+        // is open, this process receives SIGBUS, which no user of mmap can prevent (documented at
+        // `Trace::open`).
+        let mapped = unsafe { Mmap::map(&file) }.map_err(|error| TraceError::Refused {
+            path: path.to_owned(),
+            reason: format!("cannot be mapped ({error}); raise vm.max_map_count or store the trace as a bundle, which needs one mapping"),
+        })?;
+        Ok(Self::Mapped(mapped))
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Mapped(map) => map.len() as u64,
+            Self::Owned(_, length) => *length,
+        }
+    }
+
+    /// The complete 64-byte units of the file, header first.
+    #[inline]
+    pub(crate) fn units(&self) -> &[Record] {
+        match self {
+            Self::Mapped(map) => <[Record]>::ref_from_bytes(&map[..map.len() / RECORD_BYTES * RECORD_BYTES])
+                .expect("pages are aligned and the length is a multiple"),
+            Self::Owned(records, _) => records,
+        }
+    }
+}
+
+/// The length of the file `path` in bytes, symbolic links followed.
+///
+/// A FIFO or a device is refused before it is opened, because opening a FIFO may block forever.
+pub(crate) fn regular_file(path: &Path) -> Result<u64, TraceError> {
+    let metadata = std::fs::metadata(path).map_err(TraceError::io(path))?;
+    if metadata.is_file() {
+        return Ok(metadata.len());
+    }
+    let found = if metadata.is_dir() { "directory" } else { "FIFO, socket or device" };
+    let reason = format!("found {found}, expected a regular file; copy the file of the trace here");
+    Err(TraceError::Refused { path: path.to_owned(), reason })
+}
