@@ -20,7 +20,7 @@ from matchbench.native_types import Report
 from matchbench.sweep.cache import Cache
 from matchbench.sweep.hardware import Costs
 from matchbench.sweep.result import Sweep, result_of
-from matchbench.sweep.run import Run, Status
+from matchbench.sweep.run import Status, SweepRun
 from matchbench.sweep.space import Axis, Design
 from matchbench.sweep.study import Study, read_study
 from matchbench.sweep.workers import LocalWorkers, Task, replay
@@ -55,7 +55,7 @@ def study_of(*traces: mb.Trace, **fields: object) -> Study:
 def swept(
     traces: list[mb.Trace], cache: Path | None, workers: Here | LocalWorkers | None = None, **fields: object
 ) -> tuple[Sweep, Status]:
-    run = Run(
+    run = SweepRun(
         study_of(*traces, **fields),
         traces,
         workers=workers or Here(),
@@ -214,7 +214,7 @@ def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(
 
 
 def test_a_time_limit_keeps_what_is_done(deep: mb.Trace, tmp_path: Path) -> None:
-    run = Run(
+    run = SweepRun(
         study_of(deep, limit_s=1e-9),
         [deep],
         workers=Here(),

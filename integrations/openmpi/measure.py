@@ -381,7 +381,7 @@ def processor() -> str:
 
 def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> int:
     """Run `mpi bench` for both libraries, in turns of one repetition of a series; return the exit status."""
-    from matchbench.mpi.bench import SERIES, Plan, Run, measure
+    from matchbench.mpi.bench import SERIES, Plan, SeriesRun, measure
     from matchbench.mpi.bench_protocol import RunOutput
     from matchbench.mpi.launch import find
     from matchbench.mpi.results import document
@@ -421,13 +421,13 @@ def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> int:
                 )
                 return 3
 
-            def keep(_name: str, run: Run, key: str = key) -> None:
+            def keep(_name: str, run: SeriesRun, key: str = key) -> None:
                 runs[key] = [run.output.lines, run.remark]
 
             measure(mpis[kind], replace(plan, series=(name,), sweeps=1), Path(scratch), keep=keep)
             part.write_text(json.dumps(done), encoding="utf-8")
         for kind in KINDS:
-            merged: dict[str, Run] = {}
+            merged: dict[str, SeriesRun] = {}
             for name in plan.series:
                 output = RunOutput()
                 remarks = []
@@ -437,7 +437,7 @@ def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> int:
                         remarks += [remark] if remark else []
                         for line in lines:
                             output.read(line)
-                merged[name] = Run(output=output, remark=remarks[0] if remarks else None)
+                merged[name] = SeriesRun(output=output, remark=remarks[0] if remarks else None)
             whole = measure(mpis[kind], plan, Path(scratch), earlier=merged)
             now = dt.datetime.now(dt.UTC)
             store(folder, kind, document(whole, label=label_of(build, kind), now=now))

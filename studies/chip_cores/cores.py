@@ -32,19 +32,19 @@ LENGTHS = {64: 10, 4096: 2}
 Rows = dict[tuple[str, ...], dict[str, str]]
 
 
-def rate(length: int, cores: int, transport: str) -> measure.Run:
+def rate(length: int, cores: int, transport: str) -> measure.ChipRun:
     """Return a run in which the halves of the chip exchange messages."""
     words = f"{length} {WINDOW} {LENGTHS[length]}"
-    return small(measure.Run(study="rate", program="rate", arguments=words), cores, transport)
+    return small(measure.ChipRun(study="rate", program="rate", arguments=words), cores, transport)
 
 
-def kernel(cores: int, transport: str) -> measure.Run:
+def kernel(cores: int, transport: str) -> measure.ChipRun:
     """Return a run of steps of conjugate gradients."""
-    run = measure.Run(study="cg", program="cg", environment=f"MB_SAMPLE=16,{STEPS}")
+    run = measure.ChipRun(study="cg", program="cg", environment=f"MB_SAMPLE=16,{STEPS}")
     return small(run, cores, transport)
 
 
-def small(run: measure.Run, cores: int, transport: str) -> measure.Run:
+def small(run: measure.ChipRun, cores: int, transport: str) -> measure.ChipRun:
     """Return a run on a chip of cores in order, with a process on each.
 
     The programs go round the buffers that they use without time; those of all pairs of 64 are a GiB.
@@ -54,14 +54,14 @@ def small(run: measure.Run, cores: int, transport: str) -> measure.Run:
     return measure.replace(run, transport=transport, environment=environment, **size)
 
 
-def plan() -> list[measure.Run]:
+def plan() -> list[measure.ChipRun]:
     """Return every run; cg has 4, 16 or 64 processes."""
     each = [(cores, transport) for cores in CORES for transport in TRANSPORTS]
     rates = [rate(length, *one) for length in LENGTHS for one in each]
     return rates + [kernel(*one) for one in each if one[0] in {4, 16, 64}]
 
 
-def cycles(rows: Rows, run: measure.Run) -> int | None:
+def cycles(rows: Rows, run: measure.ChipRun) -> int | None:
     """Return the cycles of a run, None if it was not made."""
     row = rows.get(tuple(map(str, measure.astuple(run))))
     return None if row is None else int(row["cycles"])

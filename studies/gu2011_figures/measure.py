@@ -45,7 +45,7 @@ rank has more buffers than its L2 can hold, they are not in the caches after a l
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class ChipRun:
     """One run.
 
     Parameters
@@ -83,12 +83,12 @@ class Run:
     settings: str = ""
 
 
-KEY = tuple(field.name for field in fields(Run))
+KEY = tuple(field.name for field in fields(ChipRun))
 ACTIVITIES = ("compute", "matching", "copying", "waiting", "kernel", "idle")
 PROVENANCE = ("program_hash", "parameters_hash", "compiler", "revision")
 
 
-def imb(study: str, pattern: str, transport: str, *, length: int = 16384, iterations: int = 10) -> Run:
+def imb(study: str, pattern: str, transport: str, *, length: int = 16384, iterations: int = 10) -> ChipRun:
     """Return the run of a pattern, as section 5 of the paper has it.
 
     PP and XC have no ranks that only wait, and GA and AA have two iterations, so that a run takes minutes.
@@ -98,31 +98,31 @@ def imb(study: str, pattern: str, transport: str, *, length: int = 16384, iterat
     warm_up = 1 if length > 1 << 16 or pattern in {"GA", "AA"} else WARM_UP.get(pattern, 2)
     words = f"{pattern} {length} {iterations} {warm_up}"
     ranks = 2 if pattern in WARM_UP else 16
-    return Run(study=study, program="imb", arguments=words, transport=transport, ranks=ranks)
+    return ChipRun(study=study, program="imb", arguments=words, transport=transport, ranks=ranks)
 
 
-def kernel(study: str, name: str, transport: str) -> Run:
+def kernel(study: str, name: str, transport: str) -> ChipRun:
     """Return the run of a kernel."""
-    return Run(study=study, program=name, transport=transport, environment=f"MB_SAMPLE={KERNELS[name]}")
+    return ChipRun(study=study, program=name, transport=transport, environment=f"MB_SAMPLE={KERNELS[name]}")
 
 
-def plan() -> list[Run]:
+def plan() -> list[ChipRun]:
     """Return every run, those that decide most claims first."""
     runs = [
         replace(imb("small", "PP", transport, length=1024, iterations=2), ranks=4, cores=4, core="inorder")
         for transport in DESIGNS
     ]
 
-    def without(run: Run) -> Run:
+    def without(run: ChipRun) -> ChipRun:
         return replace(run, study="migratory", migratory="no")
 
-    def of_patterns(*patterns: str) -> list[Run]:
+    def of_patterns(*patterns: str) -> list[ChipRun]:
         return [imb("figure10", pattern, transport) for pattern in patterns for transport in DESIGNS]
 
-    def of_kernels(*kernels: str) -> list[Run]:
+    def of_kernels(*kernels: str) -> list[ChipRun]:
         return [kernel("figure10", name, transport) for name in kernels for transport in DESIGNS]
 
-    def large(*patterns: str) -> list[Run]:
+    def large(*patterns: str) -> list[ChipRun]:
         return [
             imb("large", pattern, transport, length=1 << 20, iterations=1 if pattern == "BC" else 2)
             for pattern in patterns
@@ -145,7 +145,7 @@ def plan() -> list[Run]:
     return runs
 
 
-def bands() -> list[Run]:
+def bands() -> list[ChipRun]:
     """Return the runs for what the paper leaves open, one change at a time.
 
     The places of buffers in their lines are those of the patterns; kernels have arrays.
@@ -168,10 +168,10 @@ def bands() -> list[Run]:
     return [replace(run, **change) for change in [*everywhere, *offsets] for run in patterns] + kernels
 
 
-def overlap() -> list[Run]:
+def overlap() -> list[ChipRun]:
     """Return exchanges of 16 KB between two ranks, computation about as long, and both together."""
     return [
-        Run(
+        ChipRun(
             study="overlap",
             program="overlap",
             arguments=f"{parts} 16384 600 10",
@@ -183,10 +183,10 @@ def overlap() -> list[Run]:
     ]
 
 
-def numbers_of_cores() -> list[Run]:
+def numbers_of_cores() -> list[ChipRun]:
     """Return exchanges of 16 KB in all pairs at once; studies/chip_cores has more cores."""
     return [
-        Run(
+        ChipRun(
             study="cores",
             program="overlap",
             arguments="move 16384 0 10",
@@ -199,7 +199,7 @@ def numbers_of_cores() -> list[Run]:
     ]
 
 
-def active_matches() -> list[Run]:
+def active_matches() -> list[ChipRun]:
     """Return runs of devices that copy two messages at once, beside those of one in other studies.
 
     Twice the lines are the alternative. RD, GA and AA receive one message after the other.
@@ -215,7 +215,7 @@ def active_matches() -> list[Run]:
     ]
 
 
-def into_the_l1() -> list[Run]:
+def into_the_l1() -> list[ChipRun]:
     """Return runs of devices that write lines into the L2, and into the L1, of one revision."""
     return [
         replace(imb("l1", pattern, "optcopy"), settings=f"device_level={level}")
@@ -265,7 +265,7 @@ def compiler() -> str:
     return done.stdout.strip()
 
 
-def words(run: Run, program: Path, counts: Path) -> list[str]:
+def words(run: ChipRun, program: Path, counts: Path) -> list[str]:
     """Return the arguments of `matchbench` for a run."""
     environment = [f"MB_MPI_EAGER={run.eager}", *run.environment.split()]
     # overlap maps the buffers that it uses in its first iterations.
@@ -287,7 +287,7 @@ def words(run: Run, program: Path, counts: Path) -> list[str]:
     ]
 
 
-def execute(run: Run, program: Path) -> dict[str, str]:
+def execute(run: ChipRun, program: Path) -> dict[str, str]:
     """Run a program and return its row.
 
     Raises
@@ -334,7 +334,7 @@ def read(table: Path) -> dict[tuple[str, ...], dict[str, str]]:
         return {key(row): row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
 
 
-def write(rows: dict[tuple[str, ...], dict[str, str]], runs: list[Run], table: Path) -> None:
+def write(rows: dict[tuple[str, ...], dict[str, str]], runs: list[ChipRun], table: Path) -> None:
     """Write the table whole, in the order of all runs; rows of others are dropped."""
     order = {tuple(map(str, astuple(run))): place for place, run in enumerate(runs)}
     kept = sorted((row for row in rows.values() if key(row) in order), key=lambda row: order[key(row)])
@@ -347,7 +347,7 @@ def write(rows: dict[tuple[str, ...], dict[str, str]], runs: list[Run], table: P
     partial.replace(table)
 
 
-def check(runs: list[Run], programs: Path, table: Path) -> int:
+def check(runs: list[ChipRun], programs: Path, table: Path) -> int:
     """Repeat runs and compare; return the status."""
     rows, status, version = read(table), 0, compiler()
     for run in runs:
@@ -368,7 +368,7 @@ def check(runs: list[Run], programs: Path, table: Path) -> int:
 
 
 def make_runs(
-    runs: list[Run], programs: Path, minutes: float, *, again: bool, every: list[Run], table: Path
+    runs: list[ChipRun], programs: Path, minutes: float, *, again: bool, every: list[ChipRun], table: Path
 ) -> None:
     """Make the runs that are missing; `every` run has a place in the table."""
     rows = read(table)
@@ -389,7 +389,7 @@ def make_runs(
         print(f"{time.monotonic() - start:8.1f} s", *astuple(run), f"{row['cycles']} cycles", flush=True)
 
 
-def main(every: list[Run], own: Path, about: str | None) -> int:
+def main(every: list[ChipRun], own: Path, about: str | None) -> int:
     """Do what the words of the command say, with these runs and the table `own`; return the status."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the plan and what is missing")

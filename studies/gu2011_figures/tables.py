@@ -22,27 +22,27 @@ NAMES = {"shm": "unmodified MPI", "base": "BASEMOPED", "optcopy": "OPTCOPY", "op
 BENCHMARKS = ("PP", "XC", "BC", "RD", "MG", "CG", "SP", "GA", "AA", "BT", "FT")
 
 
-def counts(run: measure.Run) -> dict[str, int]:
+def counts(run: measure.ChipRun) -> dict[str, int]:
     """Return the numbers of a run's row."""
     return ROWS[tuple(map(str, measure.astuple(run)))]
 
 
-def time(run: measure.Run) -> int:
+def time(run: measure.ChipRun) -> int:
     """Return the cycles of a run."""
     return counts(run)["cycles"]
 
 
-def l1_misses(run: measure.Run) -> int:
+def l1_misses(run: measure.ChipRun) -> int:
     """Return misses of cores in the L1."""
     return sum(counts(run)[f"l1_{kind}_misses"] for kind in ("load", "store", "fetch"))
 
 
-def private_misses(run: measure.Run) -> int:
+def private_misses(run: measure.ChipRun) -> int:
     """Return lines from other caches, for cores and devices."""
     return counts(run)["l2_private"] + counts(run)["device_private"]
 
 
-def global_misses(run: measure.Run) -> int:
+def global_misses(run: measure.ChipRun) -> int:
     """Return lines from memory, for cores and devices."""
     return counts(run)["l2_global"] + counts(run)["device_global"]
 
@@ -61,7 +61,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print()
 
 
-def figure10(name: str, transport: str, migratory: str = "yes") -> measure.Run:
+def figure10(name: str, transport: str, migratory: str = "yes") -> measure.ChipRun:
     """Return the run of a pattern or kernel."""
     make = measure.imb if name in measure.PATTERNS else measure.kernel
     run = make("figure10", name if name in measure.PATTERNS else name.lower(), transport)
@@ -144,7 +144,7 @@ def changes() -> None:
 
     benchmarks = ("PP", "XC", "BC", "RD", "MG", "CG", "SP")
 
-    def run(name: str, transport: str, change: dict[str, object] | None) -> measure.Run:
+    def run(name: str, transport: str, change: dict[str, object] | None) -> measure.ChipRun:
         judged = figure10(name, transport)
         return judged if change is None else replace(judged, study="bands", **change)
 

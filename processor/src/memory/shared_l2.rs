@@ -88,7 +88,7 @@ use self::bus::{Bus, Requests};
 use self::l1::L1;
 use self::l2::{L2, Which};
 use self::memory_bus::{MemoryBus, Transfer};
-use self::write_buffer::{EntryKind, WriteBuffer};
+use self::write_buffer::{BufferedKind, WriteBuffer};
 use super::Memory;
 use super::backing::{Backing, Reservations, mask};
 use super::system::{
@@ -422,9 +422,9 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         match request.kind {
             RequestKind::Load => self.load(cycle, &request, false),
             RequestKind::LoadReserved => self.load(cycle, &request, true),
-            RequestKind::Store { value } => self.write(cycle, &request, EntryKind::Store, value),
-            RequestKind::StoreConditional { value } => self.write(cycle, &request, EntryKind::Conditional, value),
-            RequestKind::Atomic { kind, operand } => self.write(cycle, &request, EntryKind::Atomic(kind), operand),
+            RequestKind::Store { value } => self.write(cycle, &request, BufferedKind::Store, value),
+            RequestKind::StoreConditional { value } => self.write(cycle, &request, BufferedKind::Conditional, value),
+            RequestKind::Atomic { kind, operand } => self.write(cycle, &request, BufferedKind::Atomic(kind), operand),
         }
     }
 

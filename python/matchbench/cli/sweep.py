@@ -151,7 +151,7 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
     from matchbench.sweep.cache import Cache, default_directory
     from matchbench.sweep.hardware import Costs
     from matchbench.sweep.result import MARKER, result_of
-    from matchbench.sweep.run import Run
+    from matchbench.sweep.run import SweepRun
     from matchbench.sweep.workers import StartedWhenNeeded
     from matchbench.trace import Trace
 
@@ -173,7 +173,7 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
         cache = Cache(None if options.no_cache else options.cache or default_directory())
         workers = StartedWhenNeeded(lambda: _workers(options, jobs))
         stack.callback(workers.close)
-        run = Run(
+        run = SweepRun(
             study,
             traces,
             workers=workers,

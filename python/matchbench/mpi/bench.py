@@ -158,7 +158,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class SeriesRun:
     """What the run of one series gave, and why it is incomplete, if it is."""
 
     output: RunOutput
@@ -202,7 +202,7 @@ class Measurement:
         return series.curve if series else None
 
 
-def _keep_nothing(_name: str, _run: Run) -> None:
+def _keep_nothing(_name: str, _run: SeriesRun) -> None:
     """Keep no finished series."""
 
 
@@ -212,8 +212,8 @@ def measure(
     scratch: Path,
     tell: Progress = lambda *_: None,
     *,
-    earlier: Mapping[str, Run] | None = None,
-    keep: Callable[[str, Run], None] = _keep_nothing,
+    earlier: Mapping[str, SeriesRun] | None = None,
+    keep: Callable[[str, SeriesRun], None] = _keep_nothing,
 ) -> Measurement:
     """Build the program and run every series of a plan.
 
@@ -246,7 +246,7 @@ def measure(
     if any(name not in earlier for name, _ in wanted):
         mpi.build(SOURCES, program)
     steps = [1 if name.startswith("memory/") else len(depths) * plan.sweeps for name, depths in wanted]
-    runs: dict[str, Run] = {}
+    runs: dict[str, SeriesRun] = {}
     try:
         for at, (name, depths) in enumerate(wanted):
             before = sum(steps[:at])
@@ -265,7 +265,7 @@ def measure(
             if not runs and output.hello is None:
                 msg = f"{name} did not start: {remark}"
                 raise MatchbenchError(msg)
-            runs[name] = Run(output=output, remark=remark)
+            runs[name] = SeriesRun(output=output, remark=remark)
             keep(name, runs[name])
     finally:
         program.unlink(missing_ok=True)
@@ -277,7 +277,7 @@ def wanted_series(plan: Plan) -> list[tuple[str, tuple[int, ...]]]:
     return [(name, plan.depths_of(name)) for name in SERIES if name in plan.series and plan.depths_of(name)]
 
 
-def _measurement(mpi: Mpi, plan: Plan, runs: Mapping[str, Run]) -> Measurement:
+def _measurement(mpi: Mpi, plan: Plan, runs: Mapping[str, SeriesRun]) -> Measurement:
     """Make the result of all runs; the first one has told host and library."""
     hello = next(run.output.hello for run in runs.values() if run.output.hello is not None)
     result = Measurement(mpi=mpi, plan=plan, hello=hello)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
-from matchbench.mpi.bench import Plan, Run
+from matchbench.mpi.bench import Plan, SeriesRun
 from matchbench.mpi.bench_protocol import Hello, RunOutput
 from matchbench.mpi.launch import Mpi
 
@@ -37,9 +37,9 @@ class Unfinished:
 
     path: Path
     head: Mapping[str, Any]
-    runs: dict[str, Run] = field(default_factory=dict)
+    runs: dict[str, SeriesRun] = field(default_factory=dict)
 
-    def keep(self, name: str, run: Run) -> None:
+    def keep(self, name: str, run: SeriesRun) -> None:
         """Add a finished series to the file.
 
         Raises
@@ -110,7 +110,7 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Iterator[U
     path.unlink(missing_ok=True)
 
 
-def check_place(path: Path, runs: Mapping[str, Run], run: Run) -> None:
+def check_place(path: Path, runs: Mapping[str, SeriesRun], run: SeriesRun) -> None:
     """Refuse a series of another host, processor or library than those before.
 
     Raises
@@ -147,7 +147,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
     return head, lines
 
 
-def _run(place: str, line: Any) -> tuple[str, Run]:
+def _run(place: str, line: Any) -> tuple[str, SeriesRun]:
     """Read a finished series."""
     output = RunOutput()
     try:
@@ -159,4 +159,4 @@ def _run(place: str, line: Any) -> tuple[str, Run]:
     except (TypeError, KeyError, MatchbenchError) as error:
         msg = f"{place}: found no finished series, expected one; remove the file"
         raise MatchbenchError(msg) from error
-    return name, Run(output=output, remark=remark)
+    return name, SeriesRun(output=output, remark=remark)

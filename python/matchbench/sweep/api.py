@@ -11,7 +11,7 @@ from pathlib import Path
 from matchbench.sweep.cache import Cache, default_directory
 from matchbench.sweep.hardware import Costs
 from matchbench.sweep.result import Sweep, result_of
-from matchbench.sweep.run import Run, Status
+from matchbench.sweep.run import Status, SweepRun
 from matchbench.sweep.study import Study, read_study
 from matchbench.sweep.workers import LocalWorkers, StartedWhenNeeded
 from matchbench.trace import Trace
@@ -62,7 +62,7 @@ def sweep(
         traces = [stack.enter_context(Trace.open(path)) for path in study.traces]
         workers = StartedWhenNeeded(lambda: LocalWorkers(max(1, jobs)))
         stack.callback(workers.close)
-        run = Run(
+        run = SweepRun(
             study,
             traces,
             workers=workers,

@@ -20,7 +20,7 @@ from matchbench.output import whole_directory, write_file, write_table
 from matchbench.result_tables import REFERENCE, gather, parameter_hash, preset_of
 from matchbench.sweep import analysis
 from matchbench.sweep.hardware import cost_axis
-from matchbench.sweep.run import Run
+from matchbench.sweep.run import SweepRun
 from matchbench.sweep.space import number_of
 from matchbench.sweep.study import Study
 
@@ -125,7 +125,7 @@ class Sweep:
         return self.variants.filter(pl.col("finished") & pl.col(self.measure_column()).is_not_null())
 
 
-def result_of(run: Run) -> Sweep:
+def result_of(run: SweepRun) -> Sweep:
     """Make the tables from what a run has; variants without all of their traces are left out.
 
     Parameters
@@ -160,7 +160,7 @@ def result_of(run: Run) -> Sweep:
     return Sweep(**{**fields, "answer": tuple(sentences(found))})
 
 
-def _axes(run: Run) -> dict[str, list[str]]:
+def _axes(run: SweepRun) -> dict[str, list[str]]:
     """Give the values of every column of a varied parameter, `engine.key`."""
     found: dict[str, list[str]] = {}
     for design in run.study.designs:
@@ -174,7 +174,7 @@ def _column(engine: str, key: str) -> str:
     return f"{Engine(engine).name}.{key}"
 
 
-def _row(run: Run, index: int, axes: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _row(run: SweepRun, index: int, axes: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     variant = run.variants[index]
     engine, hardware = variant.engine, run.costs.of(variant.engine)
     mine = {_column(variant.design.engine, key): value for key, value in variant.values.items()}
@@ -233,7 +233,10 @@ def _plain(value: str) -> bool:
 
 
 def _gathered(
-    run: Run, indexes: Sequence[int], rows: Mapping[int, Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
+    run: SweepRun,
+    indexes: Sequence[int],
+    rows: Mapping[int, Mapping[str, Any]],
+    axes: Mapping[str, Sequence[str]],
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[Remark, ...]]:
     """Make tables `points` and `parameters`, and remarks about variants."""
     replays: list[tuple[Any, Engine, Report]] = []
@@ -297,7 +300,7 @@ def _mean(values: pl.Series) -> float | None:
     return analysis.geometric_mean(values.to_list())
 
 
-def _measure(run: Run, variants: pl.DataFrame) -> str:
+def _measure(run: SweepRun, variants: pl.DataFrame) -> str:
     """Choose what curves show: the first objective, or the latency where times do not differ."""
     for objective in run.study.objectives:
         if objective in MEASURES:

@@ -62,7 +62,7 @@ class Status:
         return (self.total - self.done) / self.rate if self.rate else None
 
 
-class Run:
+class SweepRun:
     """A sweep at work; `variants` and `reports` hold what it has so far.
 
     Parameters

@@ -61,7 +61,7 @@ enum Action {
 }
 
 /// Instructions that are executed at once, one after the other.
-struct Run {
+struct Batch {
     /// The cycle of the next one.
     at: u64,
     /// The current cycle of the chip.
@@ -78,7 +78,7 @@ struct Run {
     taken: u64,
 }
 
-/// What came of reading an instruction.
+/// The result of reading an instruction.
 enum Found {
     /// It is decoded in the next entry.
     Instruction,
@@ -213,7 +213,7 @@ impl Shared {
         let config = environment.config;
         let IssueOrder::Blocking { slack } = config.order else { return None };
         let has_floats = context.supervisor.as_ref().is_none_or(Supervisor::has_float);
-        let mut run = Run {
+        let mut batch = Batch {
             at: now,
             now,
             pc: context.fetch.pc,
@@ -227,24 +227,24 @@ impl Shared {
         let mut buffer = if context.held { None } else { context.fetch.take_buffer() };
         let mut read;
         let flows = loop {
-            if run.at >= now + slack {
+            if batch.at >= now + slack {
                 break true;
             }
-            let buffered = buffer.as_ref().and_then(|buffer| buffer.at(config, run.pc));
+            let buffered = buffer.as_ref().and_then(|buffer| buffer.at(config, batch.pc));
             let is_read = buffered.is_none();
             let decoded = if let Some(decoded) = buffered {
                 decoded
             } else {
                 context.fetch.put_buffer(buffer.take());
-                context.fetch.pc = run.pc;
-                let found = self.read_alone(context, &mut run, environment);
+                context.fetch.pc = batch.pc;
+                let found = self.read_alone(context, &mut batch, environment);
                 buffer = context.fetch.take_buffer();
                 match found {
                     Found::Instruction => {}
                     Found::Half => {
                         // It is in two blocks; the second one is read in the next cycle.
                         context.statistics.empty[IssueStall::Fetch as usize] += 1;
-                        run.at += 1;
+                        batch.at += 1;
                         continue;
                     }
                     Found::Later => break true,
@@ -254,40 +254,40 @@ impl Shared {
                 &read
             };
             let ready = self.operands_from(context, decoded);
-            if ready > run.at {
-                context.statistics.empty[IssueStall::Dependences as usize] += ready - run.at;
-                run.at = ready;
+            if ready > batch.at {
+                context.statistics.empty[IssueStall::Dependences as usize] += ready - batch.at;
+                batch.at = ready;
             }
             let registers = decoded.sources.iter().fold(decoded.destination, |all, source| all | source);
-            if run.at < now + slack
+            if batch.at < now + slack
                 && decoded.kind <= Kind::Store
                 && (registers < FLOATS || has_floats)
-                && self.execute_at_once(context, decoded, &mut run, environment)
+                && self.execute_at_once(context, decoded, &mut batch, environment)
             {
                 continue;
             }
             let decoded = *decoded;
-            if run.at > now {
+            if batch.at > now {
                 context.entry_mut(context.tail).decoded = decoded;
                 context.held = is_read;
                 break true;
             }
             context.fetch.put_buffer(buffer.take());
-            context.fetch.pc = run.pc;
+            context.fetch.pc = batch.pc;
             self.begin_alone(context, &decoded, now, environment);
             break false;
         };
         context.fetch.put_buffer(buffer);
         if flows {
-            context.fetch.pc = run.pc;
+            context.fetch.pc = batch.pc;
         }
-        context.end_run(&run, config);
+        context.end_batch(&batch, config);
         if !flows {
             return None;
         }
-        context.ahead = run.at;
-        self.counted = run.at;
-        Some(run.at)
+        context.ahead = batch.at;
+        self.counted = batch.at;
+        Some(batch.at)
     }
 
     /// Decodes the next instruction, which is not whole in the fetch buffer, in the next entry.
@@ -295,15 +295,15 @@ impl Shared {
     fn read_alone<S: Setting>(
         &mut self,
         context: &mut Context,
-        run: &mut Run,
+        batch: &mut Batch,
         environment: &mut Environment<'_, S>,
     ) -> Found {
         if std::mem::take(&mut context.held) {
             return Found::Instruction;
         }
-        let is_now = run.at == run.now;
+        let is_now = batch.at == batch.now;
         let block = context.fetch.block;
-        if self.read_instruction(context, 0, &mut false, run.at, environment, is_now) {
+        if self.read_instruction(context, 0, &mut false, batch.at, environment, is_now) {
             Found::Instruction
         } else if context.fetch.half.is_some() && context.fetch.block != block {
             Found::Half
@@ -330,14 +330,14 @@ impl Shared {
         &mut self,
         context: &Context,
         decoded: &Decoded,
-        run: &mut Run,
+        batch: &mut Batch,
         environment: &mut Environment<'_, S>,
     ) -> bool {
-        let (pc, at) = (run.pc, run.at);
+        let (pc, at) = (batch.pc, batch.at);
         let operand = |source: u8| self.registers.file[context.map[usize::from(source & 63)]].value;
         let [first, second, third] = decoded.sources;
         let third = if third == 0 { 0 } else { operand(third) };
-        let mut operation = Operation { third, rounding: run.rounding, value: 0, flags: 0 };
+        let mut operation = Operation { third, rounding: batch.rounding, value: 0, flags: 0 };
         let action = decoded.operation.apply(pc, operand(first), operand(second), &mut operation);
         let Operation { mut value, flags, .. } = operation;
         let mut end = at + u64::from(decoded.latency);
@@ -347,7 +347,7 @@ impl Shared {
             Action::Value => {}
             Action::Branch { taken: jumps, next: target } => {
                 (next, taken) = (target, jumps);
-                run.branches += 1;
+                batch.branches += 1;
             }
             Action::Load { address, width, extension } => {
                 let Some(physical) = self.hit(context, address, width, Access::Load) else { return false };
@@ -359,7 +359,7 @@ impl Shared {
             }
             Action::Store { address, width, value: stored } => {
                 let Some(physical) = self.hit(context, address, width, Access::Store) else { return false };
-                if !self.store_alone((pc, at, at == run.now), (physical, width, stored), environment) {
+                if !self.store_alone((pc, at, at == batch.now), (physical, width, stored), environment) {
                     return false;
                 }
                 accessed.0 = physical;
@@ -370,10 +370,10 @@ impl Shared {
             let physical = context.map[usize::from(decoded.destination & 63)];
             self.registers.file[physical] = Register { value, from: end };
         }
-        run.flags |= flags;
-        run.floats |= flags != 0 || decoded.destination >= FLOATS;
-        run.executed += 1;
-        run.pc = next;
+        batch.flags |= flags;
+        batch.floats |= flags != 0 || decoded.destination >= FLOATS;
+        batch.executed += 1;
+        batch.pc = next;
         if S::Observer::ENABLED {
             let passage = Passage {
                 hart: self.number,
@@ -391,10 +391,10 @@ impl Shared {
             environment.observer.committed(&passage, at);
         }
         environment.observer.retired(self.number, pc, at);
-        run.at += 1;
+        batch.at += 1;
         if taken {
-            run.taken += 1;
-            run.at += environment.config.latencies.branch + environment.config.redirect - 1;
+            batch.taken += 1;
+            batch.at += environment.config.latencies.branch + environment.config.redirect - 1;
         }
         true
     }
@@ -459,20 +459,20 @@ impl Shared {
 
 impl Context {
     /// Adds what instructions did that were executed at once.
-    fn end_run(&mut self, run: &Run, config: &ChipConfig) {
+    fn end_batch(&mut self, batch: &Batch, config: &ChipConfig) {
         let statistics = &mut self.statistics;
-        self.at_once += run.executed;
-        statistics.branches += run.branches;
-        statistics.mispredicted += run.taken;
-        statistics.empty[IssueStall::Branch as usize] += run.taken * (config.latencies.branch + config.redirect - 1);
-        self.fetch.recovers &= run.executed == 0;
-        self.float_status.flags |= run.flags;
+        self.at_once += batch.executed;
+        statistics.branches += batch.branches;
+        statistics.mispredicted += batch.taken;
+        statistics.empty[IssueStall::Branch as usize] += batch.taken * (config.latencies.branch + config.redirect - 1);
+        self.fetch.recovers &= batch.executed == 0;
+        self.float_status.flags |= batch.flags;
         if let Some(supervisor) = &mut self.supervisor {
-            if run.floats {
+            if batch.floats {
                 supervisor.touch_float();
             }
             if supervisor.privilege() == Privilege::Supervisor {
-                statistics.supervisor += run.executed;
+                statistics.supervisor += batch.executed;
             }
         }
     }

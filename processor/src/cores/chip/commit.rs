@@ -5,7 +5,7 @@ use super::code::Kind;
 use super::context::Context;
 use super::core::Shared;
 use super::fetch::Fetch;
-use super::in_flight::{Entry, bit};
+use super::in_flight::{InFlight, bit};
 use super::setting::{Environment, Setting};
 use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
@@ -194,7 +194,7 @@ pub(super) const fn denied(pc: u64, address: u64, width: u8) -> Fault {
 pub(super) struct Waits;
 
 /// Why an instruction that has executed cannot commit.
-fn fault_of(entry: &Entry, rounding: Rounding) -> Option<Fault> {
+fn fault_of(entry: &InFlight, rounding: Rounding) -> Option<Fault> {
     match entry.decoded.kind {
         Kind::Illegal => match entry.decoded.operation.evaluate(entry.pc, [0; 3], rounding) {
             Effect::Illegal(word) | Effect::Csr(CsrAccess { word, .. }) => Some(Fault::Illegal { pc: entry.pc, word }),

@@ -4,7 +4,7 @@
 use super::across::Across;
 use super::code::{Decoded, Kind};
 use super::fetch::Fetch;
-use super::in_flight::{Entry, Times, bit};
+use super::in_flight::{InFlight, Times, bit};
 use super::registers::Physical;
 use super::returns::ReturnStack;
 use super::setting::Setting;
@@ -32,7 +32,7 @@ pub(super) enum Full {
 /// its number modulo 64.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
-    pub(super) entries: [Entry; RING],
+    pub(super) entries: [InFlight; RING],
     pub(super) times: Box<[Times; RING]>,
     pub(super) head: u64,
     pub(super) renamed: u64,
@@ -105,7 +105,7 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(config: &ChipConfig, pc: u64, map: [Physical; 64]) -> Self {
-        let entry = Entry {
+        let entry = InFlight {
             decoded: Decoded::outside(config, 0),
             pc: 0,
             next: 0,
@@ -188,12 +188,12 @@ impl Context {
     }
 
     #[inline]
-    pub(super) fn entry(&self, number: u64) -> &Entry {
+    pub(super) fn entry(&self, number: u64) -> &InFlight {
         &self.entries[Self::slot(number)]
     }
 
     #[inline]
-    pub(super) fn entry_mut(&mut self, number: u64) -> &mut Entry {
+    pub(super) fn entry_mut(&mut self, number: u64) -> &mut InFlight {
         let slot = Self::slot(number);
         &mut self.entries[slot]
     }

@@ -27,7 +27,7 @@ pub(super) struct Times {
 /// an access is set when the instruction is issued.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Entry {
+pub(super) struct InFlight {
     pub(super) decoded: Decoded,
     pub(super) pc: u64,
     /// Cycle of its fetch.
@@ -70,7 +70,7 @@ pub(super) struct Entry {
     pub(super) trap: Option<Exception>,
 }
 
-impl Entry {
+impl InFlight {
     /// Clears what earlier instructions in its place have left about their accesses.
     #[inline]
     pub(super) const fn begin_access(&mut self) {

@@ -4,7 +4,7 @@
 use super::code::Kind;
 use super::context::Context;
 use super::core::{Core, FINISH, Shared, lowest_two};
-use super::in_flight::{Entry, bit};
+use super::in_flight::{InFlight, bit};
 use super::registers::Physical;
 use super::setting::{Environment, Setting};
 use super::{ChipConfig, ChipObserver};
@@ -159,7 +159,7 @@ impl Shared {
     /// Whether the operands with which an instruction is issued are ready: those of a store without its
     /// data.
     #[inline]
-    fn has_operands(&self, entry: &Entry, now: u64) -> bool {
+    fn has_operands(&self, entry: &InFlight, now: u64) -> bool {
         let [first, second, third] = entry.sources;
         let from = |source| self.registers.file[source].from;
         let second = if entry.decoded.kind == Kind::Store { 0 } else { from(second) };
@@ -307,7 +307,7 @@ enum Begun {
 
 /// An instruction that begins to execute.
 struct Issued<'a> {
-    entry: &'a mut Entry,
+    entry: &'a mut InFlight,
     /// The register that it writes.
     result: &'a mut u64,
     third: u64,

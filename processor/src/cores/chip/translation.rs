@@ -56,7 +56,7 @@ impl TranslationConfig {
 pub(super) const WALK_TAG: u32 = 1;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TlbEntry {
     /// First address of the page.
     start: u64,
     asid: u16,
@@ -65,7 +65,7 @@ struct Entry {
     used: u64,
 }
 
-impl Entry {
+impl TlbEntry {
     #[inline]
     const fn has(&self, address: u64, asid: u16) -> bool {
         address.wrapping_sub(self.start) < self.leaf.bytes() && (self.asid == asid || self.leaf.is_global())
@@ -74,7 +74,7 @@ impl Entry {
 
 #[derive(Clone, Debug)]
 struct Tlb {
-    entries: Vec<Entry>,
+    entries: Vec<TlbEntry>,
     capacity: usize,
     uses: u64,
     /// The entry in which a page was found last, by the number of the page modulo the length. It affects the speed of
@@ -117,7 +117,7 @@ impl Tlb {
 
     fn insert(&mut self, address: u64, asid: u16, leaf: Leaf) {
         self.uses += 1;
-        let entry = Entry { start: address & !(leaf.bytes() - 1), asid, leaf, used: self.uses };
+        let entry = TlbEntry { start: address & !(leaf.bytes() - 1), asid, leaf, used: self.uses };
         if self.entries.len() < self.capacity {
             self.entries.push(entry);
         } else if let Some(oldest) = self.entries.iter_mut().min_by_key(|entry| entry.used) {

@@ -10,7 +10,7 @@ const ENTRIES: usize = 256;
 const NONE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct KeptTranslation {
     /// Virtual page number.
     number: u64,
     /// First byte of the physical page, all of which is memory.
@@ -21,20 +21,20 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Translations {
     /// By mode, then kind of access, then page number.
-    entries: Vec<Entry>,
+    entries: Vec<KeptTranslation>,
     /// Page number and index of the code page in use.
     pub(super) code: (u64, usize),
 }
 
 impl Translations {
     pub(super) fn new() -> Self {
-        let empty = Entry { number: NONE, physical: 0 };
+        let empty = KeptTranslation { number: NONE, physical: 0 };
         Self { entries: vec![empty; 6 * ENTRIES], code: (NONE, 0) }
     }
 
     /// Drops all translations.
     pub(super) fn clear(&mut self) {
-        self.entries.fill(Entry { number: NONE, physical: 0 });
+        self.entries.fill(KeptTranslation { number: NONE, physical: 0 });
         self.code.0 = NONE;
     }
 
@@ -79,7 +79,7 @@ impl Translations {
         let page = physical & !(PAGE_BYTES - 1);
         // Devices and pages that are memory in part only are checked at each access.
         if memory.get(page, PAGE_BYTES as usize).is_some() {
-            self.entries[place] = Entry { number: address / PAGE_BYTES, physical: page };
+            self.entries[place] = KeptTranslation { number: address / PAGE_BYTES, physical: page };
         }
         Ok(physical)
     }

@@ -8,7 +8,7 @@ use super::config::DirectoryConfig;
 use super::protocol::{CacheEvent, CacheState};
 use super::statistics::NodeStatistics;
 use crate::memory::line_port::{LineEvent, LineRequest};
-use crate::memory::shared_l2::write_buffer::{Entry, forward};
+use crate::memory::shared_l2::write_buffer::{BufferedAccess, forward};
 
 /// Where a line goes when its transaction has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ pub(super) struct Load {
 /// Accesses that are not performed, in order.
 #[derive(Clone, Debug)]
 pub(super) struct StoreBuffer {
-    pub(super) entries: VecDeque<Entry>,
+    pub(super) entries: VecDeque<BufferedAccess>,
     /// Entries that were ever performed: the number of the front.
     performed: u64,
     /// Bytes of the front that are performed, if it crosses a line.
@@ -79,7 +79,7 @@ pub(super) struct StoreBuffer {
 }
 
 impl StoreBuffer {
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: BufferedAccess) {
         self.entries.push_back(entry);
     }
 

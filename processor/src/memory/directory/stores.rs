@@ -6,7 +6,7 @@ use super::node::{Place, Waiter};
 use super::protocol::Impossible;
 use super::requests::{part, read};
 use super::{CoherentMemory, Event};
-use crate::memory::shared_l2::write_buffer::{Entry, EntryKind};
+use crate::memory::shared_l2::write_buffer::{BufferedAccess, BufferedKind};
 use crate::memory::system::{
     AddressKind, Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryRequest, MemorySystem,
     RequestKind,
@@ -28,9 +28,9 @@ impl<D: Device> CoherentMemory<D> {
     pub(super) fn store(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
         let MemoryRequest { core, context, tag, address, width, kind } = *request;
         let (kind, value) = match kind {
-            RequestKind::StoreConditional { value } => (EntryKind::Conditional, value),
-            RequestKind::Atomic { kind, operand } => (EntryKind::Atomic(kind), operand),
-            RequestKind::Store { value } => (EntryKind::Store, value),
+            RequestKind::StoreConditional { value } => (BufferedKind::Conditional, value),
+            RequestKind::Atomic { kind, operand } => (BufferedKind::Atomic(kind), operand),
+            RequestKind::Store { value } => (BufferedKind::Store, value),
             RequestKind::Load | RequestKind::LoadReserved => return Answer::Fault,
         };
         let at = cycle + self.config.data.hit;
@@ -44,13 +44,13 @@ impl<D: Device> CoherentMemory<D> {
             return Answer::Retry;
         }
         let line = address / 64;
-        if kind == EntryKind::Conditional && !self.reservations.is(self.hart(core, context), line) {
+        if kind == BufferedKind::Conditional && !self.reservations.is(self.hart(core, context), line) {
             // It fails in any case.
             let hart = self.hart(core, context);
             self.reservations.release(hart);
             return Answer::Ready { at, value: 1 };
         }
-        let entry = Entry { address, value, ready: at, tag, context, width, kind };
+        let entry = BufferedAccess { address, value, ready: at, tag, context, width, kind };
         let node = &mut self.nodes[core];
         if node.stores.entries.is_empty()
             && address % 64 + u64::from(width) <= 64
@@ -61,13 +61,13 @@ impl<D: Device> CoherentMemory<D> {
             let slot = way.slot as usize;
             node.statistics.data_hits += 1;
             let value = self.write_slot(core, slot, &entry);
-            return Answer::Ready { at, value: if kind == EntryKind::Store { 0 } else { value } };
+            return Answer::Ready { at, value: if kind == BufferedKind::Store { 0 } else { value } };
         }
         node.stores.push(entry);
         let hart = self.hart(core, context);
         self.undrained[hart] += 1;
         self.wake_stores(core, at);
-        if kind == EntryKind::Store { Answer::Ready { at, value: 0 } } else { Answer::Pending }
+        if kind == BufferedKind::Store { Answer::Ready { at, value: 0 } } else { Answer::Pending }
     }
 
     /// A store of the only context of a node that is performed at once. False: nothing has happened.
@@ -89,23 +89,23 @@ impl<D: Device> CoherentMemory<D> {
         let slot = way.slot as usize;
         node.data.take_port(cycle);
         node.statistics.data_hits += 1;
-        let kind = EntryKind::Store;
-        self.write_slot(core, slot, &Entry { address, value, ready: cycle, tag: 0, context: 0, width, kind });
+        let kind = BufferedKind::Store;
+        self.write_slot(core, slot, &BufferedAccess { address, value, ready: cycle, tag: 0, context: 0, width, kind });
         true
     }
 
     /// Performs an access that is within a line of the data cache. The value is that of an atomic, or
     /// the result of a store-conditional.
     #[inline]
-    fn write_slot(&mut self, core: usize, slot: usize, entry: &Entry) -> u64 {
-        let Entry { address, value, width, kind, context, .. } = *entry;
+    fn write_slot(&mut self, core: usize, slot: usize, entry: &BufferedAccess) -> u64 {
+        let BufferedAccess { address, value, width, kind, context, .. } = *entry;
         let line = address / 64;
         self.written(core, context, line, kind);
         let version = self.version;
         let block = &mut self.nodes[core].data.blocks[slot];
         block.version = version;
         let offset = (address % 64) as usize;
-        if kind == EntryKind::Store
+        if kind == BufferedKind::Store
             && width == 8
             && let Some(place) = block.bytes[offset..].first_chunk_mut::<8>()
         {
@@ -115,9 +115,9 @@ impl<D: Device> CoherentMemory<D> {
         Self::write_block(block, line, entry)
     }
 
-    fn write_block(block: &mut Block, line: u64, entry: &Entry) -> u64 {
-        let Entry { address, value, width, kind, .. } = *entry;
-        if let EntryKind::Atomic(kind) = kind {
+    fn write_block(block: &mut Block, line: u64, entry: &BufferedAccess) -> u64 {
+        let BufferedAccess { address, value, width, kind, .. } = *entry;
+        if let BufferedKind::Atomic(kind) = kind {
             let old = read(block, line, address, width);
             write(block, line, address, width, kind.combine(extend(old, width, true), value));
             return old;
@@ -128,7 +128,7 @@ impl<D: Device> CoherentMemory<D> {
 
     /// A hart writes to a line of its node.
     #[inline]
-    fn written(&mut self, core: usize, context: u8, line: u64, kind: EntryKind) {
+    fn written(&mut self, core: usize, context: u8, line: u64, kind: BufferedKind) {
         self.version = self.version.wrapping_add(1);
         if !self.reservations.any() {
             return;
@@ -139,7 +139,7 @@ impl<D: Device> CoherentMemory<D> {
                 self.reservations.release(hart);
             }
         }
-        if kind == EntryKind::Conditional {
+        if kind == BufferedKind::Conditional {
             self.reservations.release(writer);
         }
     }
@@ -166,7 +166,7 @@ impl<D: Device> CoherentMemory<D> {
         let Some(&front) = node.stores.entries.front() else { return Ok(()) };
         let line = (front.address + u64::from(node.stores.done)) / 64;
         let held = node.data.find(line).map(|way| (way.slot as usize, way.state));
-        if front.kind == EntryKind::Conditional && !self.reservations.is(self.hart(core, front.context), line) {
+        if front.kind == BufferedKind::Conditional && !self.reservations.is(self.hart(core, front.context), line) {
             self.finish_front(core, &front, 1, completed);
             return Ok(());
         }
@@ -204,9 +204,9 @@ impl<D: Device> CoherentMemory<D> {
     /// The front of the store buffer is performed in a line that the node has exclusively.
     pub(super) fn perform(&mut self, core: usize, line: u64, block: &mut Block, completed: &mut Vec<CompletedRequest>) {
         let front = *self.nodes[core].stores.entries.front().expect("a store that waits for the line");
-        let Entry { address, width, context, kind, .. } = front;
+        let BufferedAccess { address, width, context, kind, .. } = front;
         let hart = self.hart(core, context);
-        if kind == EntryKind::Conditional && !self.reservations.is(hart, line) {
+        if kind == BufferedKind::Conditional && !self.reservations.is(hart, line) {
             self.finish_front(core, &front, 1, completed);
             return;
         }
@@ -224,10 +224,10 @@ impl<D: Device> CoherentMemory<D> {
     }
 
     /// The front of the store buffer is done.
-    fn finish_front(&mut self, core: usize, front: &Entry, value: u64, completed: &mut Vec<CompletedRequest>) {
-        let Entry { context, tag, .. } = *front;
+    fn finish_front(&mut self, core: usize, front: &BufferedAccess, value: u64, completed: &mut Vec<CompletedRequest>) {
+        let BufferedAccess { context, tag, .. } = *front;
         if !front.is_store() {
-            if front.kind == EntryKind::Conditional {
+            if front.kind == BufferedKind::Conditional {
                 let hart = self.hart(core, context);
                 self.reservations.release(hart);
             }
@@ -244,8 +244,8 @@ impl<D: Device> CoherentMemory<D> {
     /// The front of the store buffer accesses a device.
     pub(super) fn access_device(&mut self, core: usize, completed: &mut Vec<CompletedRequest>) {
         let front = *self.nodes[core].stores.entries.front().expect("a device access");
-        let Entry { address, value, context, width, kind, .. } = front;
-        let answer = if kind == EntryKind::DeviceWrite {
+        let BufferedAccess { address, value, context, width, kind, .. } = front;
+        let answer = if kind == BufferedKind::DeviceWrite {
             self.device.write(self.now, core, context, address, width, value)
         } else {
             self.device.read(self.now, core, context, address, width)
@@ -253,7 +253,7 @@ impl<D: Device> CoherentMemory<D> {
         match answer {
             DeviceAnswer::Wait => self.calendar.push(self.now + 1, Event::Access(core as u8)),
             DeviceAnswer::Value(value) => {
-                let value = if kind == EntryKind::DeviceWrite { 0 } else { value };
+                let value = if kind == BufferedKind::DeviceWrite { 0 } else { value };
                 self.finish_front(core, &front, value, completed);
             }
         }
@@ -267,8 +267,8 @@ impl<D: Device> CoherentMemory<D> {
             return Answer::Fault;
         }
         let (kind, value) = match kind {
-            RequestKind::Load => (EntryKind::DeviceRead, 0),
-            RequestKind::Store { value } => (EntryKind::DeviceWrite, value),
+            RequestKind::Load => (BufferedKind::DeviceRead, 0),
+            RequestKind::Store { value } => (BufferedKind::DeviceWrite, value),
             _ => return Answer::Fault,
         };
         if self.nodes[core].stores.entries.len() == self.config.store_buffer {
@@ -276,7 +276,7 @@ impl<D: Device> CoherentMemory<D> {
             return Answer::Retry;
         }
         let at = cycle + self.config.data.hit;
-        self.nodes[core].stores.push(Entry { address, value, ready: at, tag, context, width, kind });
+        self.nodes[core].stores.push(BufferedAccess { address, value, ready: at, tag, context, width, kind });
         let hart = self.hart(core, context);
         self.undrained[hart] += 1;
         self.wake_stores(core, at);

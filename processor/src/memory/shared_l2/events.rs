@@ -5,7 +5,7 @@ use super::bus::Message;
 use super::l1::L1;
 use super::l2::{Access, Response, Which, Work};
 use super::memory_bus::Job;
-use super::write_buffer::{Entry, EntryKind};
+use super::write_buffer::{BufferedAccess, BufferedKind};
 use super::{Core, SharedL2};
 use crate::memory::system::{CompletedKind, CompletedRequest, Device, DeviceAnswer};
 use crate::rv64::extend;
@@ -112,11 +112,11 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Performs the oldest entry of a write buffer, unless it has to wait.
-    fn begin_write(&mut self, cycle: u64, core: usize, entry: &Entry) -> bool {
-        let Entry { address, value, tag, context, width, kind, .. } = *entry;
+    fn begin_write(&mut self, cycle: u64, core: usize, entry: &BufferedAccess) -> bool {
+        let BufferedAccess { address, value, tag, context, width, kind, .. } = *entry;
         let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
         let hart = self.hart(core, context);
-        let conditional = kind == EntryKind::Conditional;
+        let conditional = kind == BufferedKind::Conditional;
         let succeeds = !conditional || self.reservations.is(hart, first);
         let old = self.backing.load(address, width);
         let result = if conditional { u64::from(!succeeds) } else { old };
@@ -129,7 +129,7 @@ impl<D: Device> SharedL2<D> {
         if !self.can_begin(first, last) {
             return false;
         }
-        let responds = kind != EntryKind::Store;
+        let responds = kind != BufferedKind::Store;
         for line in first..=last {
             match self.l2.access(line, true, cycle) {
                 Access::Hit if responds => self.bus.late.push_back((cycle + self.config.l2_hit, response)),
@@ -142,7 +142,7 @@ impl<D: Device> SharedL2<D> {
             self.reservations.release(hart);
         }
         let value = match kind {
-            EntryKind::Atomic(kind) => kind.combine(extend(old, width, true), value),
+            BufferedKind::Atomic(kind) => kind.combine(extend(old, width, true), value),
             _ => value,
         };
         self.backing.store(address, width, value);
@@ -235,8 +235,8 @@ impl<D: Device> SharedL2<D> {
             if *due > cycle {
                 return true;
             }
-            let Entry { address, value, tag, context, width, kind, .. } = self.requests[core].writes.front();
-            let writes = kind == EntryKind::DeviceWrite;
+            let BufferedAccess { address, value, tag, context, width, kind, .. } = self.requests[core].writes.front();
+            let writes = kind == BufferedKind::DeviceWrite;
             let answer = if writes {
                 self.device.write(cycle, core, context, address, width, value)
             } else {

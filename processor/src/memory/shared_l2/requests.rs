@@ -2,7 +2,7 @@
 //! Data requests of the cores.
 
 use super::l2::Which;
-use super::write_buffer::{Entry, EntryKind};
+use super::write_buffer::{BufferedAccess, BufferedKind};
 use super::{Load, SharedL2};
 use crate::memory::backing::mask;
 use crate::memory::system::{AddressKind, Answer, Device, MemoryRequest, MemorySystem, RequestKind};
@@ -102,10 +102,10 @@ impl<D: Device> SharedL2<D> {
     }
 
     /// Puts an access into the write buffer of its core.
-    pub(super) fn write(&mut self, cycle: u64, request: &MemoryRequest, kind: EntryKind, value: u64) -> Answer {
+    pub(super) fn write(&mut self, cycle: u64, request: &MemoryRequest, kind: BufferedKind, value: u64) -> Answer {
         let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let caches = &mut self.cores[core];
-        let stores = kind == EntryKind::Store;
+        let stores = kind == BufferedKind::Store;
         if self.requests[core].writes.is_full() {
             caches.data_statistics.write_buffer_full += 1;
             return Answer::Retry;
@@ -120,12 +120,12 @@ impl<D: Device> SharedL2<D> {
         }
         let at = cycle + caches.data.hit;
         let hart = self.hart(core, context);
-        if kind == EntryKind::Conditional && !self.reservations.is(hart, address >> self.shift) {
+        if kind == BufferedKind::Conditional && !self.reservations.is(hart, address >> self.shift) {
             // It fails in any case, so it needs no bus.
             self.reservations.release(hart);
             return Answer::Ready { at, value: 1 };
         }
-        self.requests[core].writes.push(Entry { address, value, ready: at, tag, context, width, kind });
+        self.requests[core].writes.push(BufferedAccess { address, value, ready: at, tag, context, width, kind });
         self.undrained[hart] += 1;
         self.wakes_bus(core, at);
         if stores { Answer::Ready { at, value: 0 } } else { Answer::Pending }
@@ -138,8 +138,8 @@ impl<D: Device> SharedL2<D> {
             return Answer::Fault;
         }
         match request.kind {
-            RequestKind::Load => self.write(cycle, request, EntryKind::DeviceRead, 0),
-            RequestKind::Store { value } => self.write(cycle, request, EntryKind::DeviceWrite, value),
+            RequestKind::Load => self.write(cycle, request, BufferedKind::DeviceRead, 0),
+            RequestKind::Store { value } => self.write(cycle, request, BufferedKind::DeviceWrite, value),
             _ => Answer::Fault,
         }
     }

@@ -7,7 +7,7 @@ use crate::memory::backing::mask;
 use crate::rv64::AtomicKind;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::memory) enum EntryKind {
+pub(in crate::memory) enum BufferedKind {
     Store,
     Conditional,
     Atomic(AtomicKind),
@@ -17,7 +17,7 @@ pub(in crate::memory) enum EntryKind {
 
 /// An access that is not performed.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::memory) struct Entry {
+pub(in crate::memory) struct BufferedAccess {
     pub(in crate::memory) address: u64,
     /// The value or operand.
     pub(in crate::memory) value: u64,
@@ -26,23 +26,23 @@ pub(in crate::memory) struct Entry {
     pub(in crate::memory) tag: u32,
     pub(in crate::memory) context: u8,
     pub(in crate::memory) width: u8,
-    pub(in crate::memory) kind: EntryKind,
+    pub(in crate::memory) kind: BufferedKind,
 }
 
-impl Entry {
+impl BufferedAccess {
     pub(in crate::memory) fn is_device(&self) -> bool {
-        matches!(self.kind, EntryKind::DeviceRead | EntryKind::DeviceWrite)
+        matches!(self.kind, BufferedKind::DeviceRead | BufferedKind::DeviceWrite)
     }
 
     pub(in crate::memory) fn is_store(&self) -> bool {
-        self.kind == EntryKind::Store
+        self.kind == BufferedKind::Store
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct WriteBuffer {
     /// The oldest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<BufferedAccess>,
     /// How many of them have taken the bus.
     sent: usize,
     /// Entries that were ever performed: the number of the front.
@@ -65,7 +65,7 @@ impl WriteBuffer {
         self.entries.is_empty()
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: BufferedAccess) {
         self.entries.push_back(entry);
     }
 
@@ -78,7 +78,7 @@ impl WriteBuffer {
     /// The entry that takes the bus next. A device access has no other access in flight beside it,
     /// so that it is the oldest entry when it is performed.
     #[inline]
-    pub(super) fn next(&self) -> Option<&Entry> {
+    pub(super) fn next(&self) -> Option<&BufferedAccess> {
         let next = self.entries.get(self.sent)?;
         let alone = self.sent > 0 && (next.is_device() || self.entries[0].is_device());
         (!alone).then_some(next)
@@ -89,7 +89,7 @@ impl WriteBuffer {
     }
 
     /// The oldest entry, which must have taken the bus.
-    pub(super) fn front(&self) -> Entry {
+    pub(super) fn front(&self) -> BufferedAccess {
         debug_assert!(self.sent > 0, "an access that is performed has taken the bus");
         self.entries[0]
     }
@@ -119,7 +119,7 @@ impl WriteBuffer {
 /// values. Later entries replace earlier ones.
 #[inline]
 pub(in crate::memory) fn forward<'a>(
-    entries: impl Iterator<Item = &'a Entry>,
+    entries: impl Iterator<Item = &'a BufferedAccess>,
     context: u8,
     address: u64,
     width: u8,
