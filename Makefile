@@ -3,15 +3,15 @@
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-# Shells that are not login shells often lack cargo's own folder.
+# Non-login shells often lack cargo's folder.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-# Whatever environment the caller is in, this repository has its own.
+# This repository has a Python environment of its own; one that the caller has activated is not used.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
-# Most of the time to collect the tests is that of rewriting their assertions, which is kept as bytecode.
+# pytest rewrites assertions, which takes most of the time to collect the tests, and keeps the result as bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_QUIET := 1
-# Cargo.lock's counterpart: a fresh environment gets the versions that were tested.
+# As Cargo.lock does for Rust: a fresh environment gets the versions that were tested.
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
@@ -25,14 +25,14 @@ CHIP_PROGRAMS ?= 10000
 CHIP_TIMED_PROGRAMS ?= 300
 FUZZ_SECONDS ?= 600
 MATRIX_PROGRAMS ?= 1000
-# Of each of the nine conformance runs of Open MPI on mbmatch.
+# Time limit of each of the nine conformance runs of Open MPI on mbmatch.
 OPENMPI_BUDGET ?= 4m
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
-# Beside other targets: rustdoc warns of a jobserver that it cannot reach, and cargo has its own.
+# Without make's jobserver: cargo has its own, and rustdoc warns when it cannot reach that of make.
 CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
 LINTED := env --unset=MAKEFLAGS --unset=MFLAGS xtask/linted.sh
-# What the compiled module is made of.
+# Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
 .PHONY: help setup run test check python-checks rust-format rust-checks rust-tests recorder bench nightly bless gen guest clean
@@ -48,11 +48,11 @@ run: setup ## the main job: what the shipped traces cost on one preset of each e
 	$(VENV)/matchbench compare traces/tasks-16.tar.xz --engine list_mt --engine list_ooo --engine moped --engine netproc
 
 test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
-	# Two at a time: cargo, and what is downloaded, compiled by other compilers or checked by Python.
+	# Two jobs: cargo in one; downloads, other compilers and Python's checks in the other.
 	$(MAKE) --jobs 2 rust-tests python-checks target/python recorder .venv/browser.stamp
-	# Kept in the user's cache: two processes would bundle it at a time.
+	# Bundles the chart library into the user's cache now; otherwise several test processes would do it at the same time.
 	PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
-	# Runs the Rust tests too (tests/test_rust.py); among these are the guards and the freshness of generated files.
+	# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
 	PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
 	  MATCHBENCH_FORKED=1 MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
 	  PATH="$(CURDIR)/target/python/bin:$$PATH" $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
@@ -72,14 +72,14 @@ rust-format: .venv/lints.stamp
 rust-checks: rust-format
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 
-# One call of cargo, which lints too, so that tests, examples and the module of Python share what they are made of:
-# each selection of packages has its own features of dependencies.
+# One call of cargo lints and builds tests, examples and the Python module. With several calls, cargo would compile
+# dependencies again: the features that it enables depend on the packages that a call selects.
 rust-tests: rust-format
 	mkdir -p target
 	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
 	$(LINTED) test --quiet --workspace --doc
 
-# The package with the module that `rust-tests` builds: links, beside those of the sources.
+# The Python package with the module that `rust-tests` builds: links to the sources and to the module.
 target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
 	rm -rf $@
 	mkdir -p $@/matchbench $@/bin
@@ -92,7 +92,7 @@ recorder: .venv/python.stamp
 	$(MAKE) -C recorder
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
-	# The library whose calls are measured beside the engine built in.
+	# An engine as a shared library: its calls are measured beside those of the same engine built in.
 	cargo build --quiet --release --package mb-own --examples
 	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
 	cargo bench --package mb-measure --bench compare -- --csv $(CURDIR)/out/bench/mbmatch.csv
@@ -114,11 +114,11 @@ nightly-%: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly-%: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 nightly-%: export PATH := $(PATH):$(CURDIR)/.venv/bin
 
-# Linked without optimization across crates: there are many tests, and each would take as long as the command itself.
+# Without link-time optimization: there are many test programs, and linking one with it takes as long as linking the command.
 nightly-properties-% nightly-ignored: export CARGO_PROFILE_RELEASE_LTO := off
 nightly-properties-% nightly-ignored: export MATCHBENCH_RUST_TESTS := $(CURDIR)/target/nightly.json
 
-# Cargo knows what is fresh.
+# Always made: cargo decides what is out of date.
 .PHONY: target/nightly.json
 target/nightly.json: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	CARGO_PROFILE_RELEASE_LTO=off cargo test --quiet --release --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > $@.part
@@ -150,11 +150,11 @@ nightly-aarch64: .venv/aarch64.stamp
 nightly-fuzz-%: .venv/sanitizers.stamp
 	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
 
-# `make test` runs the tests of Python on an unoptimized module; this is the one that users have.
+# `make test` runs the tests of Python on an unoptimized module, this part on the module that users install.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp
 	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 --ignore tests/test_rust.py
 
-# The claims of crowley2000, with runs of the lengths that count.
+# The claims of crowley2000, with runs of full length.
 nightly-reproduce: setup .venv/packages.stamp
 	MATCHBENCH_LONG=1 $(VENV)/pytest --durations 10 -k crowley2000 tests/test_reproduce.py
 
@@ -246,7 +246,7 @@ clean: ## remove everything that was built or downloaded
 
 .venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST) | .venv/packages.stamp
 	$(VENV)/maturin develop --release --quiet
-	# Kept in the user's cache: bundling takes longer than a small comparison.
+	# Bundles the chart library into the user's cache, so that the first comparison need not: it takes longer than a small one.
 	$(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	touch $@
 
@@ -265,7 +265,7 @@ clean: ## remove everything that was built or downloaded
 	xtask/setup.sh mpis
 	touch $@
 
-# Each after another one, because apt does not run twice at a time.
+# One after the other, because apt does not run twice at the same time.
 .venv/guest.stamp: xtask/setup.sh | .venv/mpi.stamp
 	xtask/setup.sh guest
 	touch $@
