@@ -167,13 +167,15 @@ def test_a_directory_without_a_trace_is_refused(matchbench: Command, tmp_path: P
     (tmp_path / "empty").mkdir()
     assert_refused(
         matchbench("compare", "empty"),
-        "empty: not a trace: no meta.json in it; name a trace's directory or NAME.tar.xz",
+        "empty: found no meta.json in it, expected a trace; name a trace's directory or NAME.tar.xz",
     )
 
 
 def test_a_file_that_is_not_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no trace")
-    message = "notes.txt: not a trace; name a trace's directory or NAME.tar.xz"
+    message = (
+        "notes.txt: found another kind of file, expected a trace; name a trace's directory or NAME.tar.xz"
+    )
     assert_refused(matchbench("trace", "info", "notes.txt"), message)
 
 

@@ -247,7 +247,8 @@ def test_a_damaged_state_is_refused(simulation: Simulation, capsys: pytest.Captu
         for words in ((), ("--force",)):
             assert simulation(*words) == 2, name
             assert (
-                f"matchbench: {simulation.kept}: not the state of an interrupted `matchbench mpi conform`; "
+                f"matchbench: {simulation.kept}: found another kind of file, "
+                "expected the state of an interrupted `matchbench mpi conform`; "
                 "remove it to start over\n"
             ) in capsys.readouterr().err, name
             assert simulation.kept.read_bytes() == content, name

@@ -304,7 +304,7 @@ def test_models_and_parameters_are_listed(capfd: pytest.CaptureFixture[str]) -> 
 
 
 BUILD = "build one with `riscv64-linux-gnu-gcc -static`"
-OTHER_ISA = "a program for 32-bit big-endian PowerPC; expected one for 64-bit little-endian RISC-V"
+OTHER_ISA = "found a program for 32-bit big-endian PowerPC; expected one for 64-bit little-endian RISC-V"
 BAD = [
     (
         ["run", "absent.elf"],

@@ -147,9 +147,13 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
     [
         (
             ["--mpicc", "no-such-mpicc"],
-            "no-such-mpicc: no such compiler; name the mpicc of your MPI with --mpicc or $MPICC",
+            "no-such-mpicc: found no such compiler, expected that of an MPI; "
+            "name the mpicc of your MPI with --mpicc or $MPICC",
         ),
-        (["--mpicc", "FAKE", "--", "no-such-mpirun"], "no-such-mpirun: no such launcher; name one after --"),
+        (
+            ["--mpicc", "FAKE", "--", "no-such-mpirun"],
+            "no-such-mpirun: found no such program, expected a launcher such as mpirun; name one after --",
+        ),
         (
             ["--mpicc", "FAKE", "--hostfile", "nowhere"],
             "nowhere: found no such file, expected a list of hosts; check the path",
@@ -344,7 +348,7 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "not a result of `matchbench mpi bench`"),
+        ("[]", "expected a result of `matchbench mpi bench`"),
         (
             '{"format": "matchbench-mpi-bench", "version": 2}',
             "found version 2, expected 1 to 1; use a newer matchbench",
@@ -555,5 +559,6 @@ def test_a_file_that_does_not_hold_kept_series_is_refused(
     done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o")
     assert (done.returncode, done.stderr) == (
         2,
-        f"matchbench: {kept}: not the series of an interrupted `matchbench mpi bench`; remove it\n",
+        f"matchbench: {kept}: found another kind of file, "
+        "expected the series of an interrupted `matchbench mpi bench`; remove it\n",
     )

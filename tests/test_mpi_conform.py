@@ -329,7 +329,7 @@ def test_a_file_that_is_not_an_outcome_file_is_refused() -> None:
 @pytest.mark.skipif(not MPIS, reason="no MPI is installed")
 def test_bad_input_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mpi", "conform", "--mpicc", "/nowhere/mpicc"]) == 2
-    assert "no such compiler" in capsys.readouterr().err
+    assert "found no such compiler" in capsys.readouterr().err
     assert main(["mpi", "conform", "--ranks", "5"]) == 2
     assert "5 is not in the range" in capsys.readouterr().err
     assert main(["mpi", "conform", "--mpicc", MPIS[0], "--", "true"]) == 2

@@ -180,7 +180,10 @@ def test_a_replay_whose_process_always_dies_is_named(deep: mb.Trace, monkeypatch
     with pytest.raises(mb.MatchbenchError) as error:
         swept([deep], None, workers)
     workers.close()
-    assert str(error.value) == "deep on ideal:zero: its process died 3 times; is there enough memory?"
+    assert (
+        str(error.value)
+        == "deep on ideal:zero: no result, its process ended 3 times; check that there is enough memory"
+    )
 
 
 def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(

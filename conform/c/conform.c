@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   size_t bytes;
   const FileHeader *header = read_file(argv[1], &bytes);
   if (bytes < sizeof *header || header->magic != PROGRAMS_MAGIC || header->format != FORMAT) {
-    give_up("not a program file of this version", argv[1]);
+    give_up("found another kind of file, expected a program file of this version", argv[1]);
   }
   if (header->ranks != ranks) {
     if (rank == 0) {

@@ -529,7 +529,7 @@ static void perform_threads(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   for (int i = 1; i < threads; i++) {
-    if (pthread_create(&other[i], NULL, run_thread, (void *)(intptr_t)i) != 0) give_up("no thread", "threads");
+    if (pthread_create(&other[i], NULL, run_thread, (void *)(intptr_t)i) != 0) give_up("cannot start a thread", "threads");
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   perform_thread(0);

@@ -11,7 +11,7 @@ enum { STAMP = 16 };
 /* Fills the `count` bytes of a message. */
 void fill_payload(unsigned char *bytes, int count, int program, int message, int sender);
 
-/* The length of the message of `program` with these first STAMP bytes; 0 if it is none. */
+/* The length of the message of `program` with these first STAMP bytes; 0 if they are not from a message. */
 int payload_length(const unsigned char *stamp, int program);
 
 /* Sets `message` and the flags INTACT and FOREIGN of the record of a received message. */

@@ -52,7 +52,7 @@ unsigned char *guarded_buffer(int op) {
   if (is_large(op)) {
     if (large_buffer[op] != NULL) return large_buffer[op];
     void *memory = mmap(NULL, LARGE_COUNT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) give_up("no address space", "a large receive");
+    if (memory == MAP_FAILED) give_up("cannot reserve address space for the buffer", "a large receive");
     return large_buffer[op] = memory;
   }
   unsigned char *bytes = buffer_of(op);

@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 use crate::program::{Action, Comm, Form, Message, MessageSource, ProgramStep, ReceiveSpec, StepId, TestProgram};
 
-/// An observation that is wrong by itself, whatever the order of events.
+/// An observation that is wrong in every order of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrongObservation {
     /// The rank that observed it.
@@ -405,9 +405,7 @@ impl Reader<'_> {
         let all = self.program.messages().filter(|(step, message)| is_it(step, message));
         let all: Vec<_> = all.map(|(step, message)| (step.id, *message)).collect();
         match all.first() {
-            None => {
-                Err(format!("names source {} and tag {}, from where no message is sent", status.source, status.tag))
-            }
+            None => Err(format!("names source {} and tag {}, which no message has", status.source, status.tag)),
             Some((_, message)) if !spec.accepts(from, message) => Err(format!(
                 "names source {} and tag {} in its status, which it does not accept",
                 status.source, status.tag

@@ -69,7 +69,7 @@ pub mod errno {
     pub const ENOTTY: u16 = 25;
     /// Illegal seek.
     pub const ESPIPE: u16 = 29;
-    /// A pipe that nobody reads.
+    /// A pipe without a reader.
     pub const EPIPE: u16 = 32;
     /// Result out of range.
     pub const ERANGE: u16 = 34;
@@ -77,7 +77,7 @@ pub mod errno {
     pub const ENOSYS: u16 = 38;
 }
 
-/// The signal of a write to a pipe that nobody reads.
+/// The signal of a write to a pipe without a reader.
 const SIGPIPE: u64 = 13;
 
 /// The result of a call: a value, or an error number.

@@ -54,7 +54,7 @@ pub enum LoadError {
         order: &'static str,
     },
     /// A program for another instruction set than that of the threads.
-    #[error("a program for {found}; expected one for {expected}")]
+    #[error("found a program for {found}; expected one for {expected}")]
     WrongIsa {
         /// The instruction set of the program.
         found: Isa,
@@ -93,7 +93,7 @@ pub enum LoadError {
         limit: u64,
     },
     /// No code segment, or several.
-    #[error("{0} code segments; expected 1")]
+    #[error("found {0} code segments; expected 1")]
     Code(usize),
     /// A writable code segment. Code is decoded once and cannot change.
     #[error("code segment at {0:#x} is writable; expected read-only code; link without -N")]
@@ -292,7 +292,7 @@ fn segments<P: ProgramHeader<Endian = Endianness>>(
         segments.push(Segment { address, bytes: bytes.to_vec(), length });
     }
     if let Some(entry) = any {
-        // Whatever the flags say.
+        // Independent of the flags.
         code = (0..segments.len())
             .filter(|&place| {
                 (segments[place].address..segments[place].address + segments[place].length).contains(&entry)

@@ -145,7 +145,7 @@ def _apart(work: Work, engine: Engine, silence_s: float, tell: Tell) -> Any:
         name = last.partition(":")[0]
         promise = promises.get(name, "an engine can be made")
         return {"passed": passed, "failure": (name, promise, None, f"{last}: {failed}")}
-    msg = f"{origin['path'] if origin else engine.name}: refused: in {last}, {failed}"
+    msg = f"{origin['path'] if origin else engine.name}: refused in {last}: {failed}"
     raise MatchbenchError(msg)
 
 

@@ -170,7 +170,7 @@ def _execute(path: str, sha256: str) -> type[PythonEngine]:
     name = f"matchbench_engine_{sha256[:16]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        msg = f"{path}: expected a file of Python"
+        msg = f"{path}: found another kind of file, expected Python source, NAME.py"
         raise MatchbenchError(msg)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -96,14 +96,20 @@ class Trace:
         path = Path(path)
         if path.is_dir():
             if not (path / "meta.json").exists():
-                msg = f"{path}: not a trace: no meta.json in it; name a trace's directory or NAME{PACKED}"
+                msg = (
+                    f"{path}: found no meta.json in it, expected a trace; "
+                    f"name a trace's directory or NAME{PACKED}"
+                )
                 raise MatchbenchError(msg)
             return cls(path, path)
         if not path.exists():
             msg = f"{path}: found no such file, expected a trace's directory or NAME.tar.xz; check the path"
             raise MatchbenchError(msg)
         if not path.name.endswith(PACKED):
-            msg = f"{path}: not a trace; name a trace's directory or NAME{PACKED}"
+            msg = (
+                f"{path}: found another kind of file, expected a trace; "
+                f"name a trace's directory or NAME{PACKED}"
+            )
             raise MatchbenchError(msg)
         if not path.is_file():
             msg = f"{path}: found a FIFO, socket or device, expected a regular file"

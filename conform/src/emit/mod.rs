@@ -17,7 +17,7 @@ use crate::program::{Action, Comm, Form, ReceiveSpec, StepId, TestProgram};
 use crate::simulate::{Contract, SimulatedLibrary, explore};
 use crate::wire;
 
-/// The C files behind the program's own part, in the order in which they are read.
+/// The C files that follow the program's own part, in the order in which they are read.
 const SOURCES: [(&str, &str); 12] = [
     ("communicators.h", include_str!("../../c/communicators.h")),
     ("interpreter.h", include_str!("../../c/interpreter.h")),

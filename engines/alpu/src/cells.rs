@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   head   block 0     block 1     block 2      tail
-//!         [a b . d]   [e f g h]   [i . . .]  <- a new entry is written behind the youngest
+//!         [a b . d]   [e f g h]   [i . . .]  <- a new entry is written after the youngest
 //!              |_______<          at the next edge d closes the hole; its block has then room at its end,
-//!         [a b d e]   [f g h i]              and the block behind it moves up at the edge after
+//!         [a b d e]   [f g h i]              and the block after it moves up at the following edge
 //! ```
 //! Order is position, so no cell has an age. At every clock edge, in every block, the cells behind
 //! the oldest hole move one place towards the head; a block behind one whose last cell was empty
@@ -109,7 +109,7 @@ impl Cells {
         None
     }
 
-    /// The cell behind the youngest entry.
+    /// The cell after the youngest entry.
     fn tail(&self) -> usize {
         if self.compact {
             return self.occupied;

@@ -48,13 +48,13 @@ pub(crate) struct Session {
 
 impl Session {
     /// Writes START at `at`, reads the number of empty cells, which the unit sends at the next
-    /// edge, and goes on to insert `entries`.
+    /// edge, and then inserts `entries`.
     pub(crate) fn start(interface: &Interface, at: Picos, entries: usize) -> Self {
         let obeyed = interface.edge(at + interface.write);
         Self { now: interface.time(obeyed) + interface.read, left: entries }
     }
 
-    /// Goes on to insert `entries` after a RESET that was obeyed at `now`: it leaves the unit empty
+    /// Inserts `entries` after a RESET that was obeyed at `now`: it leaves the unit empty
     /// and open for inserts.
     pub(crate) const fn after_reset(now: Picos, entries: usize) -> Self {
         Self { now, left: entries }

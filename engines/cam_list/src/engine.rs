@@ -5,7 +5,7 @@
 //! Contract: arrivals and cancels search the posted receives, posts and probes the unexpected messages. Each of the two
 //! has a machine of its own; their searches overlap, their results take effect in order of
 //! acceptance. A search sees the entries that were in place when it began; a comparator watches
-//! those that are put in place while it goes on, so that none is missed. At most `fifo` operations
+//! those that are put in place during the search, so that none is missed. At most `fifo` operations
 //! wait at each side; with a queue full an offer is refused until the next one starts. Full lists
 //! refuse nothing, since an operation behind the refused one could be the one that frees an entry:
 //! entries beyond the lists go to host memory.
@@ -51,7 +51,7 @@ fn is_published(set: &ParameterSet) -> bool {
     set.typed::<CamListParameters>().order == OutcomeOrder::Published
 }
 
-/// What the hardware has done, in cycles where nothing else is said.
+/// Counts of the hardware, in cycles unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CamListCounters {
     /// Searches, from their begin to their result.

@@ -3,7 +3,7 @@
 //! without walking them.
 //!
 //! Entries are kept in blocks with a count for each list; a block that has become small is merged
-//! with the one behind it. Cost: a scan of the blocks, some 200 entries each, and of one block;
+//! with the next one. Cost: a scan of the blocks, some 200 entries each, and of one block;
 //! nothing is stored if there is one list only.
 
 use std::collections::VecDeque;

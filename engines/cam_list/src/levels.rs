@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the entries of one queue are: the oldest in the CAM, those behind them in the lists, the
+//! Where the entries of one queue are: the oldest in the CAM, the next ones in the lists, the
 //! youngest in host memory.
 //!
 //! ```text

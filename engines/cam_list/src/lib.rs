@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two levels for each queue: a content-addressable memory (CAM) that compares all its entries at once, and hardware
-//! lists behind it that are walked side by side.
+//! lists after it that are walked in parallel.
 //!
 //! - [`engine`]: the engine of the catalog, which calculates the cycle of every event.
 //! - [`hardware`]: the same hardware register by register, stepped from cycle to cycle; with [`Corrections`] to

@@ -2,7 +2,7 @@
 //! mbmatch on this host. Its times are measured and not computed.
 //!
 //! Contract: outcomes are those of mbmatch, in the terms of `spec/matching.md`. Visits are those of
-//! a list walk, whatever the structure compares, so that its curves can be compared with those of a
+//! a list walk, independent of the comparisons of the structure, so that its curves can be compared with those of a
 //! list. An operation completes when it is offered and takes no simulated time: `workbench/measure`
 //! times the structure through [`bare_run`](mb_core::Measurable::bare_run) and applies the times in the
 //! replay (`docs/decisions/0006-measured-engine.md`). Cost on the host: that of mbmatch and of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bound: a list search that compares one entry after the other, at a fixed number of cycles per entry, and does
-//! nothing else. With all costs zero it is the engine that no other can beat.
+//! nothing else. With all costs zero, no engine is faster.
 //!
 //! Contract: outcomes and visits are those of `spec/matching.md`; one operation is served after the other and
 //! takes `fixed + item * visits` cycles. Cost on the host: see [`mb_kit::lists`].

@@ -6,7 +6,7 @@
 //!   sector   [ line | line ]                      what a read from memory fetches, the line asked for first
 //!   bus      one sector after the other: `transfer` for each line; the first one is there `latency` after its turn
 //! ```
-//! A search begins with no line in the cache and an idle bus: what was read is flushed behind it,
+//! A search begins with no line in the cache and an idle bus: what was read is flushed after it,
 //! since the host's caches do not see what the NIC writes. Addresses are those of one LH buffer;
 //! each begins at a page of its own. Cost on the host: constant per line.
 

@@ -109,7 +109,7 @@ impl Searcher {
 }
 
 impl Walk {
-    /// Reads and compares one head and all behind it that are in the cache with it, or messages in
+    /// Reads and compares one head and all later ones that are in the cache with it, or messages in
     /// the large memory up to the next head; false when there is none left for this core. Neither
     /// asks the bus for more than that head's line, so the bus gets its requests in order all the same.
     #[inline]

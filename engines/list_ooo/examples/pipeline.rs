@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Prints the pipeline of the embedded processor of Hemmert et al. while a header walks four posted
-//! receives, for Konata and the like:
+//! receives, for the viewer Konata:
 //! `cargo run --package mb-list_ooo --example pipeline > walk.kanata`.
 
 use std::error::Error;

@@ -261,7 +261,7 @@ impl OperationServer for Microcode {
 }
 
 /// The process id that goes with an initiator. Initiator 2^32 - 1 is the network id that stands for
-/// any, so a pattern that names it is told from one that does not by the process id.
+/// any, so the process id distinguishes a pattern that names it from one that does not.
 const fn pid(initiator: Initiator) -> u16 {
     if initiator.0 == ANY_NID { 1 } else { 0 }
 }

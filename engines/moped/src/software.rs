@@ -58,7 +58,7 @@ impl Software {
         self.lists.apply(op);
     }
 
-    /// The processor does nothing else until `time`.
+    /// The processor is busy until `time`.
     pub(crate) fn busy_until(&mut self, time: Picos) {
         self.free = self.free.max(time);
     }

@@ -73,7 +73,10 @@ fn parameters_that_contradict_each_other_are_refused() {
     let cases: [(Change, &str); 5] = [
         (|p| p.ring_slots = 48, "ring_slots is 48; expected a power of two"),
         (|p| p.buffers = 64, "buffers is 64 and ring_slots 64; expected more buffers"),
-        (|p| (p.processor.cores, p.processor.contexts) = (32, 8), "network processor: 256 harts; expected 1 to 64"),
+        (
+            |p| (p.processor.cores, p.processor.contexts) = (32, 8),
+            "network processor: found 256 harts; expected 1 to 64",
+        ),
         (
             |p| p.caches.l1_bytes = 3000,
             "shared L2: instruction.bytes is 3000 with 2 ways of 64-byte lines; expected a power of two of sets",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Any program that the instruction set allows on the match unit: by itself it never leaves the
-//! program, and with the list manager it answers or is told what it broke, watched or not, in bounded time.
+//! program, and with the list manager it answers, or its error names what it violated, watched or not, in bounded time.
 //!
 //! Programs are those of the engine with changed bits and changed words, so that much of the protocol is still kept.
 

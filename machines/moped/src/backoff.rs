@@ -188,7 +188,7 @@ impl Programs {
         }
     }
 
-    /// Begins the end, once software wants it and no descriptor is left.
+    /// Begins to end back-off, once software has requested it and no descriptor is left.
     fn begin_end(&mut self, program: u16, out: &mut Out) {
         let nodes = self.nodes;
         let home = &mut self.all[usize::from(program)].home;

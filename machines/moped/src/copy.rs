@@ -122,7 +122,7 @@ fn below(bits: u64) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// A coherence operation that a copy unit wants to start.
+/// A coherence operation that a copy unit requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     side: usize,

@@ -116,7 +116,7 @@ impl Node {
         walk(self.parameters.order, self.table.len(), subject.age, waiting, accepts)
     }
 
-    /// Marks what a search has found, so that nothing else takes it.
+    /// Marks the result of a search, so that no other search takes it.
     fn decide(&mut self, index: usize, found: Option<usize>) -> End {
         let Some(entry) = self.table.get_mut(index) else { return End::Nothing };
         entry.needs_match = false;

@@ -86,7 +86,7 @@ pub enum MatchOrder {
 /// What back-off does beyond refusing reservations and revoking descriptors that are polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Backoff {
-    /// Matching stops for the program, a refusal is answered when all MOPEDs know of it, and software ends it.
+    /// Matching stops for the program, a refusal is answered when all MOPEDs have been notified, and software ends it.
     Stop,
     /// Nothing, as the paper says; the bit clears itself when the last descriptor is gone (clauses O-4 and O-6).
     Published,

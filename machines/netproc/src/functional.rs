@@ -36,7 +36,7 @@ struct Hart {
 }
 
 impl Hart {
-    /// Writes the result of an instruction to its destination, and goes on at `next`.
+    /// Writes the result of an instruction to its destination, and continues at `next`.
     #[inline]
     const fn finish(&mut self, destination: u8, result: u64, next: u64) {
         self.registers[destination as usize % 64] = result;
@@ -187,7 +187,7 @@ impl FunctionalHarts {
         }
     }
 
-    /// What follows the stores of harts.
+    /// The protection, which observes the stores of harts.
     pub(crate) const fn protection(&mut self) -> &mut Protection {
         &mut self.protection
     }

@@ -38,7 +38,7 @@ pub enum SetupError {
         found: u64,
     },
     /// A number of harts that SPINE does not support.
-    #[error("{0} harts; expected 1 to {MAX_HARTS}")]
+    #[error("found {0} harts; expected 1 to {MAX_HARTS}")]
     Harts(u32),
 }
 
@@ -267,7 +267,7 @@ impl Place {
     }
 }
 
-/// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is told the
+/// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is called with the
 /// number of packets completed and can end the run.
 pub fn run<P: Processor, J: Judge>(
     image: &LoadedProgram,

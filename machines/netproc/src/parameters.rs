@@ -64,7 +64,7 @@ pub struct PacketMachineParameters {
     /// Who calls a classifier of software: the worker that takes the packet, or the OS thread.
     #[parameter]
     pub classify_in: ClassifyIn,
-    /// Filters: 8 of the scenarios, and others behind them.
+    /// Filters: 8 of the scenarios, then others.
     #[parameter(range = 0..=256)]
     pub filters: usize,
     /// Routes of IPv4, and as many of IPv6.

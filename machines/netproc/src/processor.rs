@@ -26,7 +26,7 @@ pub struct DeviceStore {
 /// What a run of the processor reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessorEvent {
-    /// A store has reached the controller. Harts may go on before the machine serves it: what the contract lets
+    /// A store has reached the controller. Harts may continue before the machine serves it: what the contract lets
     /// software do after a store overwrites neither record nor frame before the controller acts on a later store.
     Store(DeviceStore),
     /// A transfer of the controller is complete: its bytes were read, or are visible to every hart.

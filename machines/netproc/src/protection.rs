@@ -135,7 +135,7 @@ impl Protection {
         self.allocated.push(memory);
     }
 
-    /// SPINE has told the controller where the receive ring is.
+    /// SPINE has written the address of the receive ring to the controller.
     pub fn set_ring(&mut self, ring: Range<u64>) {
         self.ring = ring;
     }

@@ -31,7 +31,7 @@ const RETURN_ADDRESS: usize = 1;
 const ARGUMENT: usize = 10;
 
 impl LoadedProgram {
-    /// Executes the start of the program. `progress` is told 0 packets and can end it.
+    /// Executes the start of the program. `progress` is called with 0 packets and can end it.
     ///
     /// # Errors
     /// The program faults, finds an error of its configuration or of `np_handler_init`, or does not begin to receive

@@ -348,7 +348,7 @@ impl Assembler {
         }
         program.lines =
             self.words.iter().map(|draft| SourceLine { number: draft.span.line, text: draft.text.clone() }).collect();
-        // Text that was not understood leaves holes, which would be told as faults of the program.
+        // Statements with errors leave gaps in the program, which would be reported as faults.
         if sound {
             for fault in program.faults() {
                 let draft = match fault {
@@ -389,7 +389,7 @@ impl Assembler {
 }
 
 impl WordDraft {
-    /// Where a slot was told to write a register; of several the last.
+    /// Where a slot writes a register; of several, the last.
     fn written(&self, slot: Slot, register: Register) -> Option<Span> {
         self.writes.iter().rev().find(|write| (write.0, write.1) == (slot, register)).map(|write| write.2)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A program: its words in store order, its names, and where each word was written.
 //!
-//! Contract: [`MatchProgram::faults`] is empty for whatever the assembler or the image reader returns.
+//! Contract: [`MatchProgram::faults`] is empty for every program that the assembler or the image reader returns.
 
 use std::collections::BTreeMap;
 

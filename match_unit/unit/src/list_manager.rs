@@ -36,7 +36,7 @@ pub struct ListManager {
     /// The last end mark, and the number of marks at the head of the FIFO.
     mark: FifoWord,
     marks: usize,
-    /// A word that was read from the head and not popped; it is behind the marks.
+    /// A word that was read from the head and not popped; it follows the marks.
     peeked: Option<FifoWord>,
     /// Numbers of words that entered and left, and the cycles in which recent words left, by number modulo a power of
     /// two.

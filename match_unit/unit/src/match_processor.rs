@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The match processor: a match unit with its list manager. Searches in, results and cycles out.
 //!
-//! Contract: [`MatchProcessor::search`] runs one search to its end, including the flush of the item behind the match.
+//! Contract: [`MatchProcessor::search`] runs one search to its end, including the flush of the item after the match.
 //! Afterwards the unit waits for the next header. An [`Observer`] receives every issued word and has no effect on the
 //! simulation.
 //! Cost: proportional to the words issued. Stall cycles cost nothing.

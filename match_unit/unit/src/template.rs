@@ -102,7 +102,7 @@ fn item(text: &mut String, item_words: usize, label: &str, care: &str, any: &str
             1 if care == "item_mask" => "wait || item_mask = in",
             2 => "wait || item_id, options[0 0 0 0] = in",
             _ if word == handle_word(item_words) => "wait || handle = in",
-            // The first word of the next item, or of the one behind the match.
+            // The first word of the next item, or of the one after the match.
             _ if word == words => "wait || ours = in",
             _ if word < item_words => "wait || _ = in",
             _ => "",

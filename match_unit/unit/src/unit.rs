@@ -33,7 +33,7 @@ pub enum FifoTag {
     Header,
     /// A list item.
     Item,
-    /// End mark of a list. It carries no data; a pop discards it and takes the word behind it.
+    /// End mark of a list. It carries no data; a pop discards it and takes the next word.
     End,
 }
 

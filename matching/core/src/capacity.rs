@@ -3,7 +3,7 @@
 //!
 //! The *structure* of an engine is its memory of limited size for entries: the CAM, the cells, the local memory, the
 //! table. An insertion while it is full is an *overflow*. The entry then lies beyond the structure, in slower lists, in
-//! host memory or in lists of software, and searches that go on to it take longer. Nothing is lost.
+//! host memory or in lists of software, and searches that continue there take longer. Nothing is lost.
 
 use crate::time::Picos;
 

@@ -70,7 +70,7 @@ pub trait Engine: Send {
     fn busy(&self) -> Picos;
 
     /// How often the structure of the engine was full, for the operations accepted so far. Offers that are refused
-    /// are no part of it: they are answered [`Accepted::Busy`]. The default is that of an engine whose lists have no
+    /// are not part of it: they are answered [`Accepted::Busy`]. The default is that of an engine whose lists have no
     /// limit.
     fn capacity_events(&self) -> CapacityEvents {
         CapacityEvents::default()

@@ -75,10 +75,10 @@ pub const fn pattern(context: Context, traffic: Traffic, source: Option<Initiato
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallError {
     /// The source is not a rank of the communicator and none of the special values.
-    #[error("source {0} is not a rank of the communicator")]
+    #[error("source: found {0}, expected a rank of the communicator")]
     Source(i32),
     /// The tag is negative and none of the special values.
-    #[error("tag {0} is negative")]
+    #[error("tag: found {0}, expected at least 0")]
     Tag(i32),
 }
 
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(call(1, 4), Ok(Some(pattern(HERE, Traffic::User, Some(Initiator(11)), Some(4)))));
         assert_eq!(call(ANY_SOURCE, ANY_TAG), Ok(Some(pattern(HERE, Traffic::User, None, None))));
         assert_eq!(call(PROC_NULL, 4), Ok(None));
-        assert_eq!(call(2, 4).unwrap_err().to_string(), "source 2 is not a rank of the communicator");
-        assert_eq!(call(-7, 4).unwrap_err().to_string(), "source -7 is not a rank of the communicator");
-        assert_eq!(call(1, -3).unwrap_err().to_string(), "tag -3 is negative");
+        assert_eq!(call(2, 4).unwrap_err().to_string(), "source: found 2, expected a rank of the communicator");
+        assert_eq!(call(-7, 4).unwrap_err().to_string(), "source: found -7, expected a rank of the communicator");
+        assert_eq!(call(1, -3).unwrap_err().to_string(), "tag: found -3, expected at least 0");
     }
 }

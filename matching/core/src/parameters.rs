@@ -33,7 +33,7 @@
 //! # Ok::<(), mb_core::parameters::ParameterError>(())
 //! ```
 //!
-//! A field can be a parameter struct itself: its parameters stand in the field's place, behind the prefix if there is
+//! A field can be a parameter struct itself: its parameters take the field's place, after the prefix if there is
 //! one.
 //! `#[parameters(sourced = Name)]` derives the struct `Name` too, which has a source beside every value: a preset in
 //! code is an expression of that type, and [`ParameterSet::from_sourced`] checks it.

@@ -18,7 +18,7 @@ use syn::{
 /// - `holds = VARIANT` for the number of entries of the engine's structure: a variant of `mb_core::Holds`,
 /// - `key = "..."` where presets write another word than the field's name,
 /// - `nested`, alone or with `prefix = "..."`, where the field's type is itself a parameter struct. Its parameters
-///   stand in the place of the field, each key behind the prefix. Its doc comment is for readers of the code only.
+///   take the place of the field, each key after the prefix. Its doc comment is for readers of the code only.
 ///
 /// With `#[parameters(sourced = Name)]`, the struct `Name` is derived too: the same fields, each with its source
 /// (`mb_core::parameters::SourcedParameters`). Parameter structs nested in it have one as well.

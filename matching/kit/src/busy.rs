@@ -22,7 +22,7 @@ impl BusyTime {
         self.open.push((start, end));
     }
 
-    /// Forgets the single intervals: nothing that is added later begins before any end.
+    /// Drops the single intervals: nothing that is added later begins before the end of one.
     pub fn fold(&mut self) {
         self.before = self.total();
         self.open.clear();

@@ -62,7 +62,7 @@ pub struct Server<S> {
 }
 
 impl<S> Server<S> {
-    /// Owes no answer.
+    /// No answer is outstanding.
     #[must_use]
     pub const fn new(service: S) -> Self {
         Self {

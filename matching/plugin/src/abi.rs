@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 /// The symbol that a library exports: a function without arguments that returns its [`Table`].
 pub const SYMBOL: &str = "matchbench_engine";
 
-/// What the functions of a [`Table`] return. Numbers that are none of these are faults of the library.
+/// What the functions of a [`Table`] return. Any other number is a fault of the library.
 pub mod status {
     /// Done; an operation was accepted, and there is an event.
     pub const OK: i32 = 0;
@@ -119,7 +119,7 @@ pub type Message = unsafe extern "C" fn(*mut Handle, *mut u8, u64) -> u64;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// [`VERSION`]: first, so that it can be read whatever follows.
+    /// [`VERSION`]: first, so that it can be read in every version.
     pub version: u32,
     /// The size of this structure.
     pub bytes: u32,

@@ -147,7 +147,7 @@ fn build(entry: &EngineEntry, numbers: &[u64]) -> Result<Exporting, String> {
 /// # Safety
 /// `handle` must come from [`create`] and must not be used elsewhere now.
 unsafe fn on(handle: *mut Handle, work: impl FnOnce(&mut Exporting) -> Result<i32, String>) -> i32 {
-    // SAFETY: `create` made the handle from an `Exporting`, and nobody else uses it now.
+    // SAFETY: `create` made the handle from an `Exporting`, and no other code uses it now.
     let exporting = unsafe { &mut *handle.cast::<Exporting>() };
     if exporting.fault.is_some() {
         return status::FAULT;
@@ -168,7 +168,7 @@ unsafe fn on(handle: *mut Handle, work: impl FnOnce(&mut Exporting) -> Result<i3
 unsafe extern "C" fn destroy(handle: *mut Handle) {
     // SAFETY: `create` made the handle from a box.
     let exporting = unsafe { Box::from_raw(handle.cast::<Exporting>()) };
-    // A failure while memory is freed has nobody to tell.
+    // A failure while memory is freed cannot be reported.
     let _ = caught(move || drop(exporting));
 }
 

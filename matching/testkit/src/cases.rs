@@ -15,7 +15,7 @@
 //! ]
 //! ```
 //!
-//! The reader is strict: an unknown key, a field that a step has no use for or a clause that does not exist is an
+//! The reader is strict: an unknown key, a field that a step does not use or a clause that does not exist is an
 //! error that names file, case and step.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -301,7 +301,7 @@ impl Translation<'_> {
         match verb {
             "cancel" | "start" | "receive_matched" => step.refuse_fields(verb)?,
             "arrive" => {}
-            _ if step.dest.is_some() => return Err(format!("`{verb}` has no use for `dest`")),
+            _ if step.dest.is_some() => return Err(format!("`{verb}`: found `dest`, expected none")),
             _ => {}
         }
         let pattern_op = |pattern: Option<Pattern>, make: fn(u64, Pattern) -> Op| pattern.map(|p| make(id, p));
@@ -337,7 +337,7 @@ impl Translation<'_> {
                 initiator: match &step.initiator {
                     Some(Peer::Number(rank)) => Some(Initiator(*rank)),
                     Some(Peer::Word(word)) if word == "any" => None,
-                    _ => return Err("`initiator` must be a number or `any`".to_owned()),
+                    _ => return Err("`initiator`: expected a number or `any`".to_owned()),
                 },
             }));
         }
@@ -346,7 +346,7 @@ impl Translation<'_> {
             Some(Peer::Number(number)) => i32::try_from(*number).map_err(|error| error.to_string()),
             Some(Peer::Word(word)) => {
                 let known = words.iter().find(|(known, _)| known == word);
-                known.map(|(_, value)| *value).ok_or_else(|| format!("`{word}` is neither number nor wildcard"))
+                known.map(|(_, value)| *value).ok_or_else(|| format!("found `{word}`, expected a number or a wildcard"))
             }
             None => Err("a pattern needs `bits` and `initiator`, or `source` and `tag`".to_owned()),
         };
@@ -384,14 +384,17 @@ impl Translation<'_> {
         let comm = match step.comm.as_deref() {
             None | Some("world") => RawComm { context: 0, ranks: (0..16).collect() },
             Some(name) => {
-                let comm = self.comms.get(name).ok_or_else(|| format!("there is no communicator `{name}`"))?;
+                let comm = self
+                    .comms
+                    .get(name)
+                    .ok_or_else(|| format!("communicator `{name}`: found no declaration, expected one in `comms`"))?;
                 RawComm { context: comm.context, ranks: comm.ranks.clone() }
             }
         };
         let traffic = match step.traffic.as_deref() {
             None => Traffic::User,
             Some("collective") => Traffic::Collective,
-            Some(other) => return Err(format!("`traffic` is `collective` or left out, not `{other}`")),
+            Some(other) => return Err(format!("`traffic`: found `{other}`, expected `collective` or none")),
         };
         Ok((comm, traffic))
     }
@@ -407,9 +410,9 @@ impl Step {
     }
 
     fn refuse_fields(&self, verb: &str) -> Result<(), String> {
-        self.refuse_mpi().map_err(|_| format!("`{verb}` has no use for the arguments of an MPI call"))?;
+        self.refuse_mpi().map_err(|_| format!("`{verb}`: found arguments of an MPI call, expected none"))?;
         if self.bits.is_some() || self.ignore.is_some() || self.initiator.is_some() || self.bytes.is_some() {
-            return Err(format!("`{verb}` has no use for a pattern or size"));
+            return Err(format!("`{verb}`: found a pattern or size, expected none"));
         }
         Ok(())
     }
@@ -417,7 +420,7 @@ impl Step {
 
 fn context(comm: &RawComm) -> Result<Context, String> {
     if comm.context >= 1 << 31 {
-        return Err(format!("context {} does not fit in 31 bits", comm.context));
+        return Err(format!("context: found {}, expected at most 31 bits", comm.context));
     }
     Ok(Context::new(comm.context))
 }
@@ -426,7 +429,7 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").map(|digits| digits.replace('_', ""));
     digits
         .and_then(|digits| u64::from_str_radix(&digits, 16).ok())
-        .ok_or_else(|| format!("`{text}` must be hexadecimal, such as \"0xff\""))
+        .ok_or_else(|| format!("found `{text}`, expected a hexadecimal number such as \"0xff\""))
 }
 
 #[cfg(test)]
@@ -461,16 +464,19 @@ mod tests {
             ("bytes = 1", "found 0 verbs, expected exactly one in a step"),
             ("post = 1, cancel = 1", "found 2 verbs, expected exactly one in a step"),
             ("post = 1", "a pattern needs `bits` and `initiator`, or `source` and `tag`"),
-            ("post = 1, bits = \"7\", initiator = 1", "`7` must be hexadecimal, such as \"0xff\""),
-            ("post = 1, bits = \"0x7\", initiator = \"all\"", "`initiator` must be a number or `any`"),
+            ("post = 1, bits = \"7\", initiator = 1", "found `7`, expected a hexadecimal number such as \"0xff\""),
+            ("post = 1, bits = \"0x7\", initiator = \"all\"", "`initiator`: expected a number or `any`"),
             ("post = 1, bits = \"0x7\", tag = 1", "a step has `bits` or the arguments of an MPI call, not both"),
-            ("post = 1, source = 16, tag = 1", "source 16 is not a rank of the communicator"),
-            ("post = 1, comm = \"row\", source = 0, tag = 1", "there is no communicator `row`"),
+            ("post = 1, source = 16, tag = 1", "source: found 16, expected a rank of the communicator"),
+            (
+                "post = 1, comm = \"row\", source = 0, tag = 1",
+                "communicator `row`: found no declaration, expected one in `comms`",
+            ),
             (
                 "arrive = 1, source = \"any\", tag = 1",
                 "a message needs `source` and `tag` as numbers; `dest` can only be `proc_null`",
             ),
-            ("cancel = 1, tag = 1", "`cancel` has no use for the arguments of an MPI call"),
+            ("cancel = 1, tag = 1", "`cancel`: found arguments of an MPI call, expected none"),
             ("start = 1", "receive 1 is not persistent"),
             ("receive_matched = 1", "no matched probe took message 1"),
         ] {

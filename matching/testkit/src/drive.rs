@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Offers operations to an engine, compares every outcome with the oracle's, and checks what the interface promises
+//! Offers operations to an engine, compares every outcome with the oracle's, and checks the guarantees of the interface
 //! on times: nothing comes out before its time, next events are tight, `settle` agrees with `run_until`.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -232,39 +232,42 @@ impl<'a> DrivenEngine<'a> {
             self.engine.run_until(before, &mut self.done);
             if let Some(early) = self.done.first() {
                 return Err(format!(
-                    "`{}` came out at {before}, before the engine's next event at {event}",
+                    "`{}` was returned at {before}, before the engine's next event at {event}",
                     early.outcome
                 ));
             }
         }
         self.engine.run_until(until, &mut self.done);
         if let Some(left) = self.done.first().filter(|_| self.to_completion) {
-            return Err(format!("`{}` of {} did not come out by run_to_completion({until})", left.outcome, left.at));
+            return Err(format!("run_to_completion({until}): did not return `{}` of {}", left.outcome, left.at));
         }
         self.fetched(until)
     }
 
-    /// Takes what comes out until `until`, one time after the other.
+    /// Takes the completions up to `until`, one time after the other.
     fn run_to_completions(&mut self, until: Picos) -> Result<(), String> {
         loop {
             self.engine.run_to_completion(until, &mut self.done);
             let (Some(first), Some(last)) = (self.done.first(), self.done.last()) else { return Ok(()) };
             if first.at < last.at {
-                return Err(format!("completions of {} to {} came out at once", first.at, last.at));
+                return Err(format!(
+                    "completions of {} to {} were returned together, expected those of one time",
+                    first.at, last.at
+                ));
             }
             let at = last.at;
             if at > until {
-                return Err(format!("a completion of {at} came out at {until}"));
+                return Err(format!("a completion of {at} was returned at {until}"));
             }
             self.fetched(at)?;
         }
     }
 
-    /// Judges what came out at `until`.
+    /// Judges the completions that were returned at `until`.
     fn fetched(&mut self, until: Picos) -> Result<(), String> {
         for completion in std::mem::take(&mut self.done) {
             if completion.at > until {
-                return Err(format!("`{}` of {} came out at {until}", completion.outcome, completion.at));
+                return Err(format!("`{}` of {} was returned at {until}", completion.outcome, completion.at));
             }
             if completion.at < self.last_at {
                 return Err(format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The whole test kit on one engine: every check in order, what each promises, and the first failure.
+//! The whole test kit on one engine: every check in order, what each verifies, and the first failure.
 //!
 //! Cost: about a second for a quick engine; a failure is shortened for a few seconds.
 

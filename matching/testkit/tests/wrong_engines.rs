@@ -292,7 +292,7 @@ fn wrong_times_are_rejected() {
     assert_rejected(streams_say(Defect::LateEvent), "before the engine's next event");
     assert_rejected(streams_say(Defect::SettlesTwice), "which answers no open operation");
     assert_rejected(streams_say(Defect::SlowWhenSettled), "by run_until");
-    assert_rejected(streams_say(Defect::RunsPast), "came out at once");
+    assert_rejected(streams_say(Defect::RunsPast), "were returned together");
     assert_rejected(
         streams_say(Defect::WaitsTooLong),
         "waiting and beyond are 1001 ps together, but it was open for 1000 ps",

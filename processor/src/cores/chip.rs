@@ -179,7 +179,7 @@ impl Chip {
     /// Event counts of a hart since cycle 0, up to [`now`](Self::now).
     ///
     /// # Panics
-    /// There is no such hart; so also in the functions below.
+    /// There is no such hart. This also holds for the functions below.
     #[must_use]
     pub fn statistics(&self, hart: usize) -> &HartStatistics {
         let (core, context) = self.place(hart);
@@ -279,8 +279,7 @@ impl Chip {
     }
 
     /// Runs every cycle before `until`, or to the end of the cycle in which a hart ends or a DMA
-    /// transfer completes. A run in
-    /// parts is equal to the same run in one call.
+    /// transfer completes. A run in parts is equal to the same run in one call.
     ///
     /// # Errors
     /// A hart cannot execute its next instruction. The chip can be examined, but not continued.
@@ -324,8 +323,8 @@ impl Chip {
         }
     }
 
-    /// As [`run_observed`](Self::run_observed), for a chip with supervisor mode and one context per core: less code is
-    /// compiled for a memory, a host and an observer that run on no other chip.
+    /// As [`run_observed`](Self::run_observed), for a chip with supervisor mode and one context per core: for a memory, a host and an observer
+    /// that are used with such chips only, this compiles less code.
     ///
     /// # Errors
     /// A hart cannot execute its next instruction. The chip can be examined, but not continued.
@@ -348,7 +347,7 @@ impl Chip {
         }
     }
 
-    /// Runs, and adds to the account what has passed.
+    /// Runs, and then completes the account of issue slots and the counts.
     fn run<S: Setting>(
         &mut self,
         until: u64,
@@ -439,7 +438,7 @@ impl Chip {
                 next = next.min(event);
             }
             if transferred {
-                // The caller may act in the next cycle, also where the cores do nothing.
+                // The caller may act in the next cycle, even if the cores do nothing in it.
                 self.now = now + 1;
                 return Ok(ChipStop::Transfer);
             }

@@ -9,7 +9,7 @@
 //! Instructions are decoded once for each physical page, for all harts; a fence.i of any hart drops
 //! all of them. So a program that writes code and lacks a fence.i on one of its harts may work
 //! here and fail on a chip. Translations are kept for each hart until it writes satp, SUM or MXR,
-//! or executes sfence.vma, whatever its operands.
+//! or executes sfence.vma, for all of its operands.
 //!
 //! `ecall` of supervisor mode goes to the [`SupervisorEnvironment`].
 

@@ -129,7 +129,7 @@ impl CommitObserver for () {
 struct FrontEnd {
     /// An instruction has been executed and is not yet fetched.
     held: bool,
-    /// The cycle in which a system call was fetched that waits behind the queue.
+    /// The cycle in which the system call was fetched that waits to enter the queue.
     call: Option<Cycles>,
     /// The first cycle in which fetch can continue.
     resume: Cycles,

@@ -20,7 +20,7 @@ pub enum StartError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// Program, arguments and stack need more memory.
-    #[error("memory of {found} bytes; expected at least {least} for this program and its stack; give it more")]
+    #[error("found a memory of {found} bytes; expected at least {least} for this program and its stack; give it more")]
     Memory {
         /// Bytes given.
         found: u64,

@@ -57,7 +57,7 @@ pub enum LineRequestKind {
     Read,
 }
 
-/// What a device is told.
+/// A notification of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineEvent {
     /// The answer to `Copy` and `Read`.

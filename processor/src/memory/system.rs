@@ -4,7 +4,7 @@
 
 use crate::rv64::AtomicKind;
 
-/// A memory that times accesses and holds values: caches, buses, and what is behind them.
+/// A memory that times accesses and holds values: caches, buses and main memory.
 ///
 /// # Time
 ///
@@ -329,7 +329,7 @@ pub enum DeviceAnswer {
     /// Done; the value of a read.
     Value(u64),
     /// Not yet, and nothing changed: the access is repeated in every cycle, and the accesses of the
-    /// same core behind it wait.
+    /// same core after it wait.
     Wait,
 }
 

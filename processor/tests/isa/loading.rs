@@ -117,8 +117,8 @@ fn an_unsupported_file_is_refused_with_what_was_found_and_expected() {
             "segments span 5369761792 bytes; expected at most 268435456",
             &[(data + address + 4, &[1]), (data + address + 3, &[0x40])],
         ),
-        ("0 code segments; expected 1", &[(code + flags, &[4])]),
-        ("2 code segments; expected 1", &[(data + flags, &[5])]),
+        ("found 0 code segments; expected 1", &[(code + flags, &[4])]),
+        ("found 2 code segments; expected 1", &[(data + flags, &[5])]),
         ("code segment at 0x100000 is writable; expected read-only code; link without -N", &[(code + flags, &[7])]),
     ];
     assert!(changed(&[]).is_ok());
@@ -130,7 +130,7 @@ fn an_unsupported_file_is_refused_with_what_was_found_and_expected() {
     assert_eq!(error, "entry 0x100004 is outside of the code; expected an address in 0x100000..0x100004");
     let rv64 = changed(&[]).expect("a program");
     let error = Ppc32::load(&rv64, 1).expect_err("not of PPC32").to_string();
-    assert_eq!(error, "a program for 64-bit little-endian RISC-V; expected one for 32-bit big-endian PowerPC");
+    assert_eq!(error, "found a program for 64-bit little-endian RISC-V; expected one for 32-bit big-endian PowerPC");
 }
 
 proptest! {

@@ -140,7 +140,10 @@ def _read(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
         if head["format"] != FORMAT:
             raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        msg = f"{path}: not the series of an interrupted `matchbench mpi bench`; remove it"
+        msg = (
+            f"{path}: found another kind of file, "
+            "expected the series of an interrupted `matchbench mpi bench`; remove it"
+        )
         raise MatchbenchError(msg) from error
     if whole != text:
         path.write_text(whole, encoding="utf-8")

@@ -97,7 +97,10 @@ def conform(
         try:
             search.resume(earlier)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            msg = "not the state of an interrupted `matchbench mpi conform`; remove it to start over"
+            msg = (
+                "found another kind of file, "
+                "expected the state of an interrupted `matchbench mpi conform`; remove it to start over"
+            )
             raise EarlierSearchError(msg) from error
     before = found.seconds
     search.began = began - before

@@ -111,7 +111,8 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Unfinished
         found.state, found.report = json.loads(text), earlier["report"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         msg = (
-            f"{found.path}: not the state of an interrupted `matchbench mpi conform`; remove it to start over"
+            f"{found.path}: found another kind of file, expected the state of an interrupted "
+            "`matchbench mpi conform`; remove it to start over"
         )
         raise MatchbenchError(msg) from error
     if different := [

@@ -124,7 +124,10 @@ class Mpi:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            msg = f"{self.compiler}: no result within {COMPILE_SECONDS} s"
+            msg = (
+                f"{self.compiler}: still running after {COMPILE_SECONDS} s, expected its end; "
+                "run it by hand to see why"
+            )
             raise MatchbenchError(msg) from error
         except OSError as error:
             msg = f"{self.compiler}: {error.strerror}"
@@ -282,11 +285,14 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
     named = compiler or os.environ.get("MPICC") or "mpicc"
     path = shutil.which(named)
     if path is None:
-        msg = f"{named}: no such compiler; name the mpicc of your MPI with --mpicc or $MPICC"
+        msg = (
+            f"{named}: found no such compiler, expected that of an MPI; "
+            "name the mpicc of your MPI with --mpicc or $MPICC"
+        )
         raise MatchbenchError(msg)
     words = list(launcher) or [_beside(path)]
     if shutil.which(words[0]) is None:
-        msg = f"{words[0]}: no such launcher; name one after --"
+        msg = f"{words[0]}: found no such program, expected a launcher such as mpirun; name one after --"
         raise MatchbenchError(msg)
     flavour = launcher_flavour(words[0])
     if hostfile is not None:

@@ -183,7 +183,7 @@ def read(path: Path) -> dict[str, Any]:
         msg = f"{path}: not JSON: {error}"
         raise MatchbenchError(msg) from error
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        msg = f"{path}: not a result of `matchbench mpi bench`"
+        msg = f"{path}: found another kind of file, expected a result of `matchbench mpi bench`"
         raise MatchbenchError(msg)
     if not isinstance(whole.get("version"), int) or not 1 <= whole["version"] <= VERSION:
         found = whole.get("version")

@@ -100,7 +100,10 @@ class ClusterWorkers:
         try:
             answer = future.result()
         except distributed.scheduler.KilledWorker as error:
-            msg = f"{task.name}: {_ALLOWED_DEATHS} workers died that replayed it; do jobs have enough memory?"
+            msg = (
+                f"{task.name}: no result, {_ALLOWED_DEATHS} workers ended during it; "
+                "give the jobs more memory"
+            )
             raise MatchbenchError(msg) from error
         if isinstance(answer, str):
             msg = f"{task.name}, on a worker: {answer}"

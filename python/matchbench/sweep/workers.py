@@ -149,7 +149,10 @@ class LocalWorkers:
                     worker.end()
                     tries[task.at] = tries.get(task.at, 0) + 1
                     if tries[task.at] == MOST_TRIES:
-                        msg = f"{task.name}: its process died {MOST_TRIES} times; is there enough memory?"
+                        msg = (
+                            f"{task.name}: no result, its process ended {MOST_TRIES} times; "
+                            "check that there is enough memory"
+                        )
                         raise MatchbenchError(msg) from None
                     again.append(task)
                     continue

@@ -16,7 +16,7 @@ const VARIABLE: &str = "MATCHBENCH_ENGINES_USED";
 ///
 /// A folder needs no descriptor and has no size: tests limit both.
 pub(crate) fn note(name: &str) {
-    // Engines of the user's are no part of the repository.
+    // User-defined engines are not part of the repository.
     if !cfg!(debug_assertions) || ENGINES.iter().all(|entry| entry.card.name != name) {
         return;
     }

@@ -148,7 +148,7 @@ impl<E: ReplayEngine> Engine for Watched<E> {
         }
         for completion in &done[before..] {
             if completion.at > until && self.reference.is_some() {
-                fault(format!("`{}` of {} came out at {until}", completion.outcome, completion.at));
+                fault(format!("`{}` of {} was returned at {until}", completion.outcome, completion.at));
             }
             if self.reference.is_some() {
                 self.completed(completion);

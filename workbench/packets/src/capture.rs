@@ -237,7 +237,7 @@ fn source_address(link: LinkType, header: &[u8]) -> [u8; 6] {
     address.try_into().expect("six bytes")
 }
 
-/// The `EtherType` that a link header stands for; 0 if it is none.
+/// The `EtherType` that a link header implies; 0 if it implies none.
 fn ether_type(link: LinkType, header: &[u8], rest: &[u8]) -> u16 {
     const IPV4: u16 = 0x0800;
     const IPV6: u16 = 0x86dd;

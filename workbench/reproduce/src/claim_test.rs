@@ -39,7 +39,7 @@ pub struct Interpretation {
     pub name: Cow<'static, str>,
     /// What the model gave.
     pub measured: Measured,
-    /// Whether a parameter was fitted so that this claim holds; such an interpretation is no
+    /// Whether a parameter was fitted so that this claim holds; such an interpretation is not
     /// evidence and never comes first.
     pub calibrated: bool,
 }

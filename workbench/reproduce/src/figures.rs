@@ -22,7 +22,7 @@ pub struct Figures {
     pub charts: Vec<Chart>,
     /// Area of the designs.
     pub areas: Vec<DesignArea>,
-    /// Parameters of models that are no engine of the catalogue.
+    /// Parameters of models that are not engines of the catalogue.
     pub parameters: Vec<CurveParameter>,
     /// Every set of assumptions, those that agree best first.
     pub agreements: Vec<Agreement>,

@@ -11,7 +11,7 @@ pub fn at(text: &str, n: i64) -> Option<i64> {
     rest.is_empty().then_some(value)
 }
 
-/// Parentheses within parentheses; more are no formula of a paper.
+/// Maximum depth of parentheses; no formula of a paper has more.
 const DEPTH: u32 = 16;
 
 fn sum(rest: &mut &str, n: i64, depth: u32) -> Option<i64> {

@@ -398,7 +398,7 @@ impl Study {
             }
             for (field, value) in [("baseline", &about.baseline), ("fitted", &about.fitted)] {
                 if !about.values.contains(value) {
-                    return Err(format!("assumption `{name}`: {field} `{value}` is none of its values"));
+                    return Err(format!("assumption `{name}`: {field} `{value}` is not one of its values"));
                 }
             }
         }

@@ -76,7 +76,7 @@ impl RankRun {
         }
         let period = (b / divisor).abs();
         let mut at = (x * (distance / divisor)).rem_euclid(period);
-        // There is no solution below the point where `shorter` enters the bounds of the longer run.
+        // No solution lies below the point at which `shorter` enters the bounds of the longer run.
         let (low, high) = longer.bounds();
         let enters = if a > 0 {
             i128::from(low) - i128::from(shorter.first)

@@ -28,7 +28,7 @@ impl Header {
     /// The header in the first 64 bytes of the file `path`.
     ///
     /// # Errors
-    /// When it is none, has another version or a wrong checksum (T-3, T-13).
+    /// When it is not a header, or has another version or a wrong checksum (T-3, T-13).
     pub(crate) fn parse(path: &Path, first: &Record) -> Result<Self, TraceError> {
         let defect = |rule, reason| Err(TraceError::defect(path, FileLocation::File, rule, reason));
         let header: Self = zerocopy::transmute!(*first);

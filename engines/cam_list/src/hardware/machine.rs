@@ -127,7 +127,7 @@ impl SteppedHardware {
         self.now
     }
 
-    /// Hands over `op` in the current cycle.
+    /// Passes `op` to the hardware in the current cycle.
     pub fn offer(&mut self, op: Op) {
         self.sides[side_of(&op)].fifo.push_back((self.accepted, op));
         self.accepted += 1;
@@ -158,7 +158,7 @@ impl SteppedHardware {
         &self.done
     }
 
-    /// As [`done`](Self::done), and forgets them.
+    /// As [`done`](Self::done), and clears them.
     pub fn take_done(&mut self) -> impl Iterator<Item = Done> {
         self.done.drain(..)
     }
@@ -175,7 +175,7 @@ impl SteppedHardware {
         QueueLengths { posted: self.queues[NETWORK].len(), unexpected: self.queues[COMMAND].len() }
     }
 
-    /// Insertions behind the CAMs so far.
+    /// Insertions beyond the CAMs so far.
     #[must_use]
     pub const fn capacity_events(&self) -> CapacityEvents {
         let (posted_overflows, posted_spilled) = self.queues[NETWORK].overflows();

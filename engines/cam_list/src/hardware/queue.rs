@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One queue: the slots of its CAM, its lists, host memory behind them, and the movers between.
+//! One queue: the slots of its CAM, its lists, host memory after them, and the movers between these levels.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -47,7 +47,7 @@ impl Wanted {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
     Empty,
-    /// Promised to an insertion or a transfer.
+    /// Reserved for an insertion or a transfer.
     Reserved,
     Full(QueueEntry),
 }
@@ -90,7 +90,7 @@ pub(super) struct Queue {
     insert_turn: usize,
     refill_turn: usize,
     mover: Mover,
-    /// Insertions behind the CAM, and those of them into host memory.
+    /// Insertions beyond the CAM, and those of them into host memory.
     overflows: u64,
     spilled: u64,
 }
@@ -113,7 +113,7 @@ impl Queue {
         }
     }
 
-    /// Insertions behind the CAM, and those of them into host memory.
+    /// Insertions beyond the CAM, and those of them into host memory.
     pub(super) const fn overflows(&self) -> (u64, u64) {
         (self.overflows, self.spilled)
     }
@@ -312,11 +312,11 @@ impl Queue {
             Slot::Full(entry) => Some((entry, slot)),
             Slot::Empty | Slot::Reserved => None,
         });
-        // The slots behind the last full one need no look.
+        // The slots after the last full one are not examined.
         let accepted = |(entry, slot): (&QueueEntry, usize)| wanted.accepts(entry).then_some((entry.age, slot));
         let mut matches = full.take(self.filled).filter_map(accepted);
         let hit = if self.corrections.has(Hazard::CamSlots) { matches.min() } else { matches.next() };
-        // Without a comparator on insertions a walker goes on to whatever is linked when it comes there.
+        // Without a comparator on insertions a walker continues to the entry that is linked when it arrives there.
         let seen = |length: usize| if self.corrections.has(Hazard::Race) { length } else { usize::MAX };
         let walkers: Vec<_> = self
             .lists
@@ -342,7 +342,7 @@ impl Queue {
         }
     }
 
-    /// Goes on with a search in cycle `now`; its result when it has one.
+    /// Continues a search in cycle `now`; returns its result when it has one.
     pub(super) fn step_search(&self, search: &mut Search, now: u64) -> Poll<Option<Place>> {
         loop {
             search.step = match search.step {
@@ -444,7 +444,7 @@ pub(super) struct Search {
     hit: Option<usize>,
     /// Entries in the CAM when the search began.
     in_cam: u32,
-    /// Entries behind it that were read.
+    /// Entries after the CAM that were read.
     read: u32,
     walkers: Vec<Walker>,
     step: Step,
@@ -459,7 +459,7 @@ impl Search {
         if self.hit.is_some() { self.in_cam } else { self.in_cam + self.read }
     }
 
-    /// When the CAM has compared, and when the step behind it ends.
+    /// When the CAM has compared, and when the step after it ends.
     pub(super) const fn ends(&self) -> [Option<u64>; 2] {
         let step = match self.step {
             Step::Row(until) | Step::Pick(until) | Step::Host(until, _) => Some(until),

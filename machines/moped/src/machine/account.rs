@@ -10,7 +10,7 @@
 //! - in the library otherwise: `Matching`, which is all of its protocol.
 //!
 //! The linker places the objects of a program first, then those that it takes from the library, then the C library. So
-//! the library's code is one range of addresses, from its first global function to its last. What lies behind it is
+//! the library's code is one range of addresses, from its first global function to its last. What lies after it is
 //! code of its caller: it counts as the library's if the library called it. A jump from the library to the start of a
 //! function is a call, and one into the middle of a function is a return to the program.
 //!

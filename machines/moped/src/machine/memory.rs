@@ -50,7 +50,7 @@ pub(super) struct ChipMemory {
     /// Requests for lines that are not memory, which a page table with an address of a device has: they read zeros, and
     /// their writes are lost.
     outside: Outside,
-    /// The external interrupt of each core, as it was told.
+    /// The external interrupt of each core, as last reported to the core.
     pending: Vec<bool>,
     /// Cores whose interrupt may have changed are those from this on.
     next_interrupt: usize,

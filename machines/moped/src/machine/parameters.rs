@@ -10,7 +10,7 @@ use crate::MopedParameters;
 /// How the machine executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ExecutionMode {
-    /// Without time, whatever the programs ask for.
+    /// Without time, even if the programs request it.
     #[default]
     Functional,
     /// With time from the start on.

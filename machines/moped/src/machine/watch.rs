@@ -4,7 +4,7 @@
 //! Processes that wait for messages execute instructions, so that a deadlock is not an idle machine. There is progress
 //! while a hart computes (`STRETCH` instructions without a wait), calls the host or waits for its timer, while a
 //! device takes or completes descriptors of messages, and while the shared segment of a program changes.
-//! A process that probes without end takes descriptors too; one that finds nothing is no progress.
+//! A process that probes without end takes descriptors too; one that finds nothing does not count as progress.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

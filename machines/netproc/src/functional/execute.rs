@@ -179,7 +179,7 @@ impl FunctionalHarts {
         }
     }
 
-    /// `write` to the console and `exit`; nothing else exists on a bare machine.
+    /// `write` to the console and `exit`, the only calls of a bare machine.
     fn call(&mut self, number: usize, pc: u64) -> Result<u64, HartError> {
         let registers = &self.harts[number].registers;
         match registers[17] {

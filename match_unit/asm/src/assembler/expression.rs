@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Constant expressions over 64-bit numbers without sign; nothing overflows silently.
+//! Constant expressions over unsigned 64-bit numbers; an overflow is an error.
 
 use super::cursor::Cursor;
 use super::{Assembler, ParseResult, Symbol, is_reserved};

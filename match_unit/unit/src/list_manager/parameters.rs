@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Parameters of the list manager, of its FIFO and of the memories behind it.
+//! Parameters of the list manager, of its FIFO and of its memories.
 
 use crate::layout::{MAX_ITEM_WORDS, WORDS};
 

@@ -111,7 +111,7 @@ impl Index {
         size_of_val(&*self.buckets)
     }
 
-    /// Forgets every chain; keeps the memory.
+    /// Removes every chain; keeps the memory.
     pub(super) fn clear(&mut self) {
         self.buckets.fill(EMPTY);
         self.keys = 0;

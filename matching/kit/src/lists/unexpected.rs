@@ -154,7 +154,7 @@ impl Class {
         self.index.remove(&mut self.links, slot, key.hash(), has_key);
     }
 
-    /// Forgets all slots and enters those of `ring`.
+    /// Removes all slots and enters those of `ring`.
     fn fill(&mut self, ring: &Ring<UnexpectedEntry>) {
         self.index.clear();
         self.links = vec![Link::UNUSED; ring.capacity()];

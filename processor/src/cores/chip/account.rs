@@ -46,8 +46,8 @@ impl Core {
         }
     }
 
-    /// Why a hart issues nothing more in cycle `now`. It is the same in each cycle until something happens;
-    /// the end of a load is something.
+    /// Why a hart issues nothing more in cycle `now`. It is the same in each cycle until the next event,
+    /// such as the end of a load.
     fn cause<S: Setting>(context: &Context, now: u64) -> IssueStall {
         let is_queued = context.queue_length::<S>() != 0;
         if context.halted {

@@ -5,7 +5,7 @@
 //! before it has ended. Both pages are translated first, so that a trap comes before any effect; it names
 //! the first byte that has no right or no memory. Then the bytes are moved in parts of 1, 2 and 4 bytes,
 //! the next one when memory has taken or answered the one before: the architecture requires no atomicity of
-//! a misaligned access. Devices are no target.
+//! a misaligned access. Such accesses never reach devices.
 
 use super::code::Kind;
 use super::context::Context;
@@ -38,7 +38,7 @@ impl Across {
         self.owner == number + 1
     }
 
-    /// Forgets an access of the instructions from number `first` on: their numbers are given again.
+    /// Discards an access of the instructions from number `first` on, whose numbers are used again.
     pub(super) const fn squash(&mut self, first: u64) {
         if self.owner > first {
             self.owner = 0;
@@ -58,7 +58,7 @@ pub(super) const fn crosses(address: u64, width: u8) -> bool {
     address % PAGE_BYTES + width as u64 > PAGE_BYTES
 }
 
-/// The first address of the page behind that of `address`.
+/// The first address of the page after that of `address`.
 const fn next_page(address: u64) -> u64 {
     (address | (PAGE_BYTES - 1)).wrapping_add(1)
 }
@@ -122,7 +122,7 @@ impl Shared {
         self.retry = true;
     }
 
-    /// Goes on with the oldest instruction, a load, or a store of `stored`.
+    /// Continues the oldest instruction, a load, or a store of `stored`.
     pub(super) fn execute_across<S: Setting>(
         &mut self,
         context: &mut Context,

@@ -3,7 +3,7 @@
 //!
 //! An instruction is issued in the first cycle in which its operands are ready. The next one follows
 //! in the next cycle if this one computes, branches, is a load that hits, or a store that memory takes over at
-//! once; it commits in the cycle of its issue. Branches are not predicted: behind one that is taken, the next
+//! once; it commits in the cycle of its issue. Branches are not predicted: after one that is taken, the next
 //! instruction is issued `redirect` cycles after the branch ends. A fetch block that is in the instruction
 //! cache costs no cycle.
 //!
@@ -13,7 +13,7 @@
 //!
 //! # Slack
 //!
-//! For speed, a core executes instructions at once up to `slack` cycles ahead of the chip, in one go. Each has the
+//! For speed, a core executes instructions up to `slack` cycles ahead of the chip, in one step. Each has the
 //! cycle that it would have alone: accesses hit what is in the caches when the core begins to run ahead. A request
 //! of another core, a message of a device or an interrupt that comes in these cycles takes its effect after them. So
 //! another core can read what is stored up to `slack` cycles later, and this core can read, for so long, what
@@ -84,9 +84,9 @@ enum Found {
     Instruction,
     /// The first half is read.
     Half,
-    /// It is to be read in its cycle.
+    /// It must be read in its own cycle.
     Later,
-    /// It is not there in the current cycle; memory has been asked.
+    /// It is missing in the current cycle, and requested from memory.
     Fetched,
 }
 
@@ -174,7 +174,7 @@ impl Core {
 }
 
 impl Shared {
-    /// Whether a page is looked for.
+    /// Whether a page-table walk is in progress for the context.
     #[inline]
     fn walks(&self, context: &Context) -> bool {
         context.fetch.translates.is_some()

@@ -81,7 +81,7 @@ impl Shared {
 
     /// Does what the oldest instruction of a context, which has ended and is neither of
     /// [`Kind::Integer`] nor a load with a value, does when it commits: traps, stores, teaches the
-    /// predictor. Returns the address at which fetch continues, if it does not go on.
+    /// predictor. Returns the address at which fetch continues, if it is redirected.
     fn finish_oldest<S: Setting>(
         &mut self,
         context: &mut Context,
@@ -170,7 +170,7 @@ impl Shared {
         Err(Waits)
     }
 
-    /// A hart cannot go on.
+    /// A hart cannot continue.
     #[cold]
     pub(super) fn fail_hart<S: Setting>(
         &mut self,

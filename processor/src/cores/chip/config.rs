@@ -26,7 +26,7 @@ pub enum IssueOrder {
     InOrder,
     /// One instruction at a time, in program order. It is issued when its operands are ready; the next one follows
     /// in the next cycle if it computes, branches, is a load that hits, or a store that memory takes over. Any other
-    /// instruction blocks the core until it commits. Branches are not predicted: behind one that is taken, the next
+    /// instruction blocks the core until it commits. Branches are not predicted: after one that is taken, the next
     /// instruction is issued `redirect` cycles after the branch ends. A core has one context; widths are 1, and of the
     /// other parameters only `fetch_block`, `redirect` and the latencies matter.
     Blocking {

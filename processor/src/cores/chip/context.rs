@@ -366,7 +366,7 @@ impl Context {
         if !is_issued || matches!(entry.decoded.kind, Kind::Integer | Kind::Branch) {
             return false;
         }
-        // Until it commits, also when it has its value and is no barrier any more.
+        // This holds until it commits, even after it has its value and is no longer a barrier.
         let plain_load = entry.decoded.kind == Kind::Load && self.device_load != self.head;
         entry.accessed != 0 && !plain_load
     }

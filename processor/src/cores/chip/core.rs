@@ -24,7 +24,7 @@ pub(super) struct Core {
     pub(super) shared: Shared,
 }
 
-/// What the contexts of a core share.
+/// The state that the contexts of a core share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     /// The number of the core.
@@ -156,7 +156,7 @@ impl Core {
             0
         };
         self.shared.counted = now + 1;
-        // A core that issues is stepped in the next cycle; it is not worth the search whether it has to.
+        // A core that issues is stepped in the next cycle: the search for its next event would cost more.
         if issued > 0 { now + 1 } else { self.following::<S>(now, environment.config) }
     }
 

@@ -388,7 +388,7 @@ impl Shared {
                     (next, ends) = (target, true);
                     context.fetch.pc = target;
                 } else if let Some(target) = decoded.operation.target() {
-                    // Fetch goes on after the branch until it is decoded.
+                    // Fetch continues after the branch until it is decoded.
                     next = target;
                     if context.fetch.misfetch.is_none() {
                         context.fetch.misfetch = Some((number, now + config.misfetch, target));

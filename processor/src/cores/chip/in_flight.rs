@@ -71,7 +71,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Clears what earlier instructions in its place have left about their accesses.
+    /// Clears the fields of an access, which an earlier instruction in the same slot has left.
     #[inline]
     pub(super) const fn begin_access(&mut self) {
         self.address = 0;

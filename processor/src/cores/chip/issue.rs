@@ -236,7 +236,7 @@ impl Shared {
         }
     }
 
-    /// Goes on with an access whose address is known.
+    /// Continues an access whose address is known.
     #[inline]
     pub(super) fn addressed<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let entry = context.entry(number);
@@ -293,11 +293,11 @@ impl Core {
     }
 }
 
-/// How an instruction goes on that has been issued.
+/// What follows the issue of an instruction.
 enum Begun {
     /// It ends when its latency has passed.
     Ends,
-    /// So does a branch that does not go on where fetch did.
+    /// A branch whose target is not where fetch continued, ends too.
     EndsElsewhere,
     /// It has an address.
     Accesses,

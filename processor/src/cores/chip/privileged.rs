@@ -5,7 +5,7 @@
 //! it has committed, everything from it on is squashed, and fetch continues at the handler
 //! `redirect` cycles later. An interrupt is taken in place of the commit of the oldest instruction,
 //! unless that has had an effect: an atomic, a device access, a write to a register, a call.
-//! sret, wfi and sfence.vma execute at commit, and nothing behind them is fetched before.
+//! sret, wfi and sfence.vma execute at commit, and nothing after them is fetched before.
 
 use mb_core::ParameterError;
 
@@ -267,7 +267,7 @@ impl Context {
 
 impl Chip {
     /// A chip whose harts have supervisor mode and TLBs, in cycle `cycle`, with harts in these states.
-    /// A hart in wfi continues behind it.
+    /// A hart in wfi continues after it.
     ///
     /// # Errors
     /// An invalid configuration, or another number of states than of harts.

@@ -7,8 +7,8 @@ use super::code::Code;
 use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::memory::system::MemorySystem;
 
-/// What is the same in all cycles of a run. The stages are compiled for each combination, so that a
-/// core with one context or with in-order issue does no work for what it does not have.
+/// Properties that are the same in all cycles of a run. The stages are compiled for each combination, so that a
+/// core with one context or with in-order issue does no work for features that it lacks.
 pub(super) trait Setting {
     type Memory: MemorySystem;
     type Host: CallHandler;
@@ -47,16 +47,16 @@ where
     const NARROW: bool = NARROW;
 }
 
-/// What a core uses in a cycle.
+/// The other parts of the chip that a core uses in a cycle.
 pub(super) struct Environment<'a, S: Setting> {
     pub(super) config: &'a ChipConfig,
     pub(super) code: &'a mut Code,
     pub(super) memory: &'a mut S::Memory,
     pub(super) host: &'a mut S::Host,
     pub(super) observer: &'a mut S::Observer,
-    /// A core has sent a request, or changed what another may wait for.
+    /// A core has sent a request, or changed state for which another core may wait.
     pub(super) active: bool,
-    /// A hart has ended, stops the run, or cannot go on.
+    /// A hart has ended, stops the run, or cannot continue.
     pub(super) ended: bool,
     /// Harts whose software interrupt becomes pending.
     pub(super) interrupts: &'a mut Vec<usize>,

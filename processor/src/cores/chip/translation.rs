@@ -20,7 +20,7 @@ use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, Re
 /// A miss waits for the walker of the core, which serves one miss at a time: data before
 /// instructions, contexts in order of their numbers, the oldest access first. Each entry of a page
 /// table is a load of the core, which begins in the cycle in which the value before it is known, so
-/// that a walk costs what caches and memory say. The access goes on in the cycle in which the last
+/// that a walk costs what caches and memory say. The access continues in the cycle in which the last
 /// entry is known. Walks may be speculative; invalid entries are not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TranslationConfig {
@@ -259,7 +259,7 @@ impl Shared {
         }
     }
 
-    /// Lets the walker go on, and the accesses that wait for it.
+    /// Continues the walk, and the accesses that wait for it.
     pub(super) fn translate<S: Setting>(
         &mut self,
         contexts: &mut [Context],
@@ -284,7 +284,7 @@ impl Shared {
         }
     }
 
-    /// Translates the address of an access, and lets the access go on if it is known.
+    /// Translates the address of an access, and continues the access if the translation is known.
     #[inline(never)]
     pub(super) fn translate_access<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
         let entry = *context.entry(number);

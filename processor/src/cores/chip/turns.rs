@@ -16,7 +16,7 @@ pub(super) struct Cycle<'a> {
     pub(super) completions: &'a [CompletedRequest],
 }
 
-/// What the steps of a cycle lead to.
+/// The result of the steps of a cycle. Cores are bits.
 pub(super) struct Stepped {
     /// The cores that are stepped in the next cycle.
     pub(super) soon: u64,
@@ -27,8 +27,8 @@ pub(super) struct Stepped {
 }
 
 impl Cycle<'_> {
-    /// Steps the cores that have something to do, and those of `waiting` that may go on.
-    // A function of its own, as the compiler then keeps more of a step in registers of the host.
+    /// Steps the cores that have something to do, and those of `waiting` that may continue.
+    // Not inlined: the compiler then keeps more values of a step in registers of the host.
     #[inline(never)]
     pub(super) fn step<S: Setting>(
         &self,
@@ -42,7 +42,7 @@ impl Cycle<'_> {
         let from_first = u64::MAX << (now % cores.len() as u64);
         let (mut left, mut soon, mut others) = (due | waiting, 0, u64::MAX);
         while left != 0 {
-            // Without a jump where the turns begin again.
+            // Branch-free at the wrap-around.
             let ahead = left & from_first;
             let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
             let own = ONE << index;

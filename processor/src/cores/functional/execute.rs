@@ -12,7 +12,7 @@ use crate::memory::{Memory, WriteError};
 /// Number of the CSR with the root page table.
 const SATP: u16 = 0x180;
 
-/// How a hart goes on after a step.
+/// How a hart continues after a step.
 pub(super) enum Flow {
     Next,
     /// The turn ends.

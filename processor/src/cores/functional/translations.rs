@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Translations that a functional hart keeps. They are no model of a TLB.
+//! Translations that a functional hart keeps. This is not a model of a TLB.
 
 use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, PAGE_BYTES, WalkFault, walk};

@@ -104,7 +104,7 @@ pub(super) struct Rob {
     pub(super) oldest: u64,
     /// Number of the first instruction in the fetch queue.
     newest: u64,
-    /// Number of the first instruction behind the fetch queue.
+    /// Number of the first instruction after the fetch queue.
     fetched: u64,
     /// The operation that produces each register, while it is outstanding. 256 elements, so that no
     /// register number needs a bounds check.
@@ -196,13 +196,13 @@ impl Rob {
         (self.fetched != self.newest).then(|| &self.entries[(self.newest & self.mask) as usize])
     }
 
-    /// The slot behind the fetch queue.
+    /// The slot after the fetch queue.
     #[inline]
     pub(super) fn held(&mut self) -> &mut RobEntry {
         &mut self.entries[(self.fetched & self.mask) as usize]
     }
 
-    /// Moves the instruction behind the fetch queue into it.
+    /// Moves the instruction after the fetch queue into it.
     #[inline]
     pub(super) fn fetch(&mut self) {
         self.fetched += 1;

@@ -131,7 +131,7 @@ pub struct Walk {
     level: u8,
 }
 
-/// How a walk goes on.
+/// The next step of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// With another entry.
@@ -158,7 +158,7 @@ impl Walk {
         self.table + (self.address >> (12 + 9 * self.level) & 511) * 8
     }
 
-    /// Goes on with the value of this entry.
+    /// Continues with the value of this entry.
     ///
     /// # Errors
     /// A page fault: the entry is not valid, or uses an encoding that is reserved.

@@ -270,7 +270,7 @@ impl<D: Device> CoherentMemory<D> {
         let lines: Vec<u64> = self.nodes[core].instruction.lines().map(|way| way.line).collect();
         for line in lines {
             if let Some((state, block)) = self.nodes[core].instruction.remove(line) {
-                // Evictions complete no request: they serve nobody.
+                // Evictions complete no request.
                 let result = self.insert_l2(core, line, state, &block, &mut Vec::new());
                 if let Err(impossible) = result {
                     panic!("cycle {}: {impossible}", self.now);

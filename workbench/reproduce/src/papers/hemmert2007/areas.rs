@@ -76,7 +76,7 @@ fn caches_of_the_unit(subject: &Subject) -> Interpretations {
     fact(so, shown.join(", "))
 }
 
-/// Area and speed of every design but the bound, which is none.
+/// Area and speed of every design; the bound is not a design.
 pub(crate) fn areas(claims: &[Claim], subject: &Subject) -> Found<Vec<DesignArea>> {
     let paper = |design: &str| {
         let id = format!("hemmert2007.area.t4_{design}_mm2");

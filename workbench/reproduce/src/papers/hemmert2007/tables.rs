@@ -437,7 +437,7 @@ fn one_header_at_a_time(subject: &Subject) -> Interpretations {
     for processor in [Threads1, Threads2, Threads16] {
         let all = time(processor, None)?;
         shown.push(format!("{} {all:.1}", processor.name()));
-        // On another core the main thread, which prepares the next header, runs beside: that is no
+        // On another core the main thread, which prepares the next header, runs in parallel: that is no
         // gain of this one.
         so &= all >= 0.9 * one;
     }
