@@ -54,6 +54,34 @@ def test_a_warning_fails_the_build_in_every_call(tmp_path: Path, source: str, li
 
 
 @pytest.mark.skipif(shutil.which("clippy-driver") is None, reason="clippy-driver is not installed")
+def test_a_second_build_goes_on_from_what_the_first_one_kept(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.toml").write_text(MANIFEST)
+    source = tmp_path / "lib.rs"
+    environment = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(tmp_path / "target"),
+        "CARGO_INCREMENTAL": "1",
+        # The compiler and Clippy say what they use of the build before.
+        "RUSTC_BOOTSTRAP": "1",
+        "RUSTFLAGS": "-Zincremental-info",
+    }
+    said = []
+    for text in (SOUND, f"// A comment.\n{SOUND}"):
+        source.write_text(text)
+        done = subprocess.run(
+            [LINTED, "build", "--offline"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stderr)
+    assert "[incremental]" in said[1], said[1]
+    assert "completely ignoring cache" not in said[1], said[1]
+
+
+@pytest.mark.skipif(shutil.which("clippy-driver") is None, reason="clippy-driver is not installed")
 def test_a_benchmark_is_linted_and_not_built(tmp_path: Path) -> None:
     bench = '[[bench]]\nname = "speed"\nharness = false\n'
     (tmp_path / "Cargo.toml").write_text(f"{MANIFEST}{bench}")

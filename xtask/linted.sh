@@ -37,6 +37,8 @@ mkdir -p "$lints"
     case $previous:$word in
       *:--emit=*) word=--emit=dep-info,metadata ;;
       --out-dir:*) word=$lints ;;
+      # What the compiler keeps for the next call would not fit: it was called with other arguments.
+      *:incremental=*) word=$word/lints ;;
       # What the compiler says about artifacts is for cargo, and not about these.
       *:--json=*) word=--json=diagnostic-rendered-ansi ;;
     esac
