@@ -212,7 +212,7 @@ pub enum RankEnd {
     Cut,
 }
 
-/// What one rank observed of one program.
+/// The observations of one rank in one program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RankOutcome {
     /// Index of the program in its file.

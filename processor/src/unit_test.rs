@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::isa::{AtomicKind, Counter, Effect, FloatStatus, Operation, extend};
 use crate::{Fault, Isa, LoadError, Memory, Program};
 
-/// What a unit test says.
+/// The result of a unit test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitTestVerdict {
     /// Every case passed.

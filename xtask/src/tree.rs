@@ -86,7 +86,7 @@ impl Tree {
     }
 }
 
-/// What follows the last full stop of a path's file name; empty when there is none.
+/// The extension of a path's file name; empty when there is none.
 pub(crate) fn extension(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or("", |(_, extension)| extension)

@@ -51,7 +51,7 @@ struct Listed {
 /// What the head of a reproducer says.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// What was seen, and where.
+    /// The observation and its place.
     pub remarks: &'a [String],
     /// Shell commands that build and run it, one a line; none for those of any MPI.
     pub commands: &'a [String],

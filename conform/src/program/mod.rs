@@ -25,7 +25,7 @@ pub const MAX_THREADS: u8 = codes::MAX_THREADS as u8;
 /// A thread of a rank: the rank in the world, and the number of the thread.
 pub type Lane = (u8, u8);
 
-/// What one step does.
+/// The action of one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Send a message.

@@ -32,7 +32,7 @@ pub struct SimulatedLibrary {
     pub contract: Contract,
     /// Whether every send waits for its receive, as a synchronous one does.
     pub rendezvous: bool,
-    /// What it does wrong.
+    /// Its fault.
     pub fault: Option<PlantedFault>,
 }
 

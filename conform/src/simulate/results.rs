@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What completed operations report.
+//! The report of completed operations.
 
 use super::{PlantedFault, Simulator, State};
 use crate::history::thread_key;

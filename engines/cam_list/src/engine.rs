@@ -143,7 +143,7 @@ impl CamList {
         })
     }
 
-    /// What the hardware has done for the operations accepted so far.
+    /// The work of the hardware for the operations accepted so far.
     #[must_use]
     pub const fn counters(&self) -> CamListCounters {
         self.counters

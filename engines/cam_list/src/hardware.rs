@@ -43,7 +43,7 @@ impl Hazard {
     /// Every hazard.
     pub const ALL: [Self; 5] = [Self::CamSlots, Self::CamBeforeLists, Self::ParallelLists, Self::Refill, Self::Race];
 
-    /// What corrects it.
+    /// The correction.
     #[must_use]
     pub const fn correction(self) -> &'static str {
         match self {

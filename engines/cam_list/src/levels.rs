@@ -37,7 +37,7 @@ pub(crate) struct Moved {
     pub(crate) to_list: bool,
 }
 
-/// What an insertion did.
+/// The result of an insertion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Inserted {
     /// Cycles that it takes.

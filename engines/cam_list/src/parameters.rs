@@ -120,7 +120,7 @@ pub struct HardwareConfig {
     pub dispatch: u64,
     /// When the lists are walked.
     pub search: ListSearch,
-    /// What may overlap.
+    /// The operations that may overlap.
     pub arbiter: Arbiter,
     /// Cycles that ages add to a walk.
     pub age_lists: u64,

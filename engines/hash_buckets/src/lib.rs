@@ -41,7 +41,7 @@ pub const ENTRY: EngineEntry = EngineEntry {
     build: |set| Ok(Box::new(Server::new(HashBuckets::new(&set.typed())))),
 };
 
-/// What decides which list an entry is in.
+/// The key that selects the list of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum BucketKey {
     /// Source modulo buckets.

@@ -36,7 +36,7 @@ pub(crate) struct Prefetcher {
     pub(crate) ahead: u64,
 }
 
-/// What the prefetcher of one core has seen.
+/// The accesses that the prefetcher of one core has observed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stream {
     page: Option<u64>,

@@ -93,7 +93,7 @@ impl Lhs {
         })
     }
 
-    /// What the memories hold.
+    /// The content of the memories.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let mut sum = Occupancy::default();

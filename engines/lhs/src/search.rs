@@ -22,7 +22,7 @@ pub(crate) struct Hit {
     pub(crate) place: Place,
 }
 
-/// What one core does.
+/// The walk of one core.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     now: Picos,

@@ -41,7 +41,7 @@ fn is_literal(set: &ParameterSet) -> bool {
     parameters.order == MatchOrder::Slot || parameters.backoff == Backoff::Published
 }
 
-/// What the engine has done for the operations accepted so far.
+/// The work of the engine for the operations accepted so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MopedEngineCounters {
     /// Searches of the table.
@@ -130,7 +130,7 @@ impl MopedEngine {
         }
     }
 
-    /// What the engine has done for the operations accepted so far.
+    /// The work of the engine for the operations accepted so far.
     #[must_use]
     pub const fn counters(&self) -> MopedEngineCounters {
         self.counters
@@ -235,7 +235,7 @@ impl MopedEngine {
                 self.table.release(slot, effect);
                 (Outcome::Cancelled(recv), 0, at)
             }
-            // What was revoked stays in the lists when the published form returns to the table.
+            // Revoked descriptors stay in the lists when the published form returns to the table.
             None if self.software.lengths().posted > 0 => self.in_software(now, op),
             None => (Outcome::NotCancelled(recv), 0, at),
         }

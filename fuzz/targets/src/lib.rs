@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each fuzz target does with its input. The programs of `fuzz/fuzz_targets` call these functions; they need the
+//! The functions of the fuzz targets. The programs of `fuzz/fuzz_targets` call them; they need the
 //! fuzzing library and a nightly Rust, the functions need neither.
 //!
 //! An input that a target does not accept makes its function panic.

@@ -48,7 +48,7 @@ impl MemoryFiles {
         self.files.get(path.as_bytes()).map(Vec::as_slice)
     }
 
-    /// What programs wrote to standard output and standard error.
+    /// The output of programs to standard output and standard error.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         &self.output

@@ -69,7 +69,7 @@ pub struct Ended {
     pub program: u64,
     /// The rank.
     pub rank: u64,
-    /// What it gave to `exit`, or 128 plus a signal.
+    /// Its exit status, or 128 plus the number of a signal.
     pub status: u64,
     /// When.
     pub time: u64,
@@ -114,7 +114,7 @@ impl<F: Files> KernelHost<F> {
         &self.files
     }
 
-    /// What the kernel wrote to the console: one line for each fault that ended a program.
+    /// The output of the kernel to the console: one line for each fault that ended a program.
     #[must_use]
     pub fn messages(&self) -> String {
         String::from_utf8_lossy(&self.messages).into_owned()

@@ -37,7 +37,7 @@ pub(crate) struct ProgramState {
     home: Home,
 }
 
-/// What the home of a program stores in addition.
+/// The additional state of the home of a program.
 #[derive(Clone, Debug, Default)]
 struct Home {
     raised: bool,

@@ -61,7 +61,7 @@ impl Line {
         memory: [0; LINE_BYTES],
     };
 
-    /// What the line holds as part of the L2.
+    /// The state of the line as part of the L2.
     fn contents(&self) -> LineData {
         std::array::from_fn(|at| if self.filled >> at & 1 == 1 { self.data[at] } else { self.memory[at] })
     }
@@ -314,7 +314,7 @@ impl Active {
         true
     }
 
-    /// What this unit does with a line.
+    /// The use that this unit makes of a line.
     pub(crate) fn usage(&self, physical: u64) -> Use {
         let receives = self.lines[RECEIVE].iter().find(|line| line.physical == physical && line.tag != 0);
         match receives.map(|line| (line.state, line)) {

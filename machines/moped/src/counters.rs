@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the MOPEDs have done.
+//! The activity of the MOPEDs.
 
 use crate::contract::Id;
 use crate::descriptor::Descriptor;

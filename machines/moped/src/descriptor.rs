@@ -5,7 +5,7 @@ use mb_processor::line_port::LINE_BYTES;
 
 use crate::contract::{Go, Id, Kind, ProcessAddress, State};
 
-/// What software and hardware have stored about a message (figure 7 of the paper).
+/// The state that software and hardware store about a message (figure 7 of the paper).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     /// Its MOPED and entry.
@@ -14,7 +14,7 @@ pub struct Descriptor {
     pub owner: ProcessAddress,
     /// Physical address of the page table of that process.
     pub root: u64,
-    /// What is asked for; `None` before it is completed.
+    /// The request; `None` before it is completed.
     pub kind: Option<Kind>,
     /// Context of the communicator.
     pub context: u16,

@@ -64,7 +64,7 @@ impl Moped {
         self.nodes[core].faults.iter().map(|fault| (fault.owner, fault.address, fault.is_receive))
     }
 
-    /// What the MOPED of a node has done.
+    /// The activity of the MOPED of a node.
     #[must_use]
     pub fn counters(&self, node: usize) -> MopedCounters {
         self.nodes[node].counters

@@ -83,7 +83,7 @@ pub enum MatchOrder {
     Slot,
 }
 
-/// What back-off does beyond refusing reservations and revoking descriptors that are polled.
+/// Effects of back-off other than refusing reservations and revoking descriptors that are polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Backoff {
     /// Matching stops for the program, a refusal is answered when all MOPEDs have been notified, and software ends it.

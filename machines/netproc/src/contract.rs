@@ -11,7 +11,7 @@ use mb_core::parameters::Choice;
 pub use config::{Classifier, ClassifyIn, Idle, OsThread, SpineConfig, TableAddresses};
 pub use tables::{ANY_PORT, Filter, Prefix, Route, Route6};
 
-/// What a worker does with a packet (`NP_APP_*`; the discriminants are its numbers).
+/// The application of a worker (`NP_APP_*`; the discriminants are its numbers).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Choice)]
 pub enum Application {
     /// Drops the packet.

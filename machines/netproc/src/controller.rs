@@ -30,7 +30,7 @@ pub struct Arrival {
     pub stamp_ns: u64,
 }
 
-/// What the controller is built from.
+/// The parameters of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControllerConfig {
     /// When packets arrive.
@@ -60,7 +60,7 @@ pub struct PacketOutcome {
     pub cycle: u64,
     /// The decision about it.
     pub verdict: PacketDecision,
-    /// What handled it; none if the OS thread dropped it.
+    /// The application that handled it; none if the OS thread dropped it.
     pub application: Option<Application>,
     /// The filter that matched.
     pub class: Option<u32>,
@@ -74,9 +74,9 @@ pub struct PacketOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{found}; expected {expected}")]
 pub struct Misuse {
-    /// What software did.
+    /// The action of the software.
     pub found: String,
-    /// What the contract allows.
+    /// The actions or values that the contract allows.
     pub expected: &'static str,
 }
 
@@ -107,7 +107,7 @@ enum Purpose {
     Transmit,
 }
 
-/// What remains to be written of a packet.
+/// The part of a packet that is not yet written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Writing {
     number: u64,

@@ -206,7 +206,7 @@ impl FunctionalHarts {
         (self.memory, self.protection, self.start)
     }
 
-    /// What the program wrote to its console.
+    /// The output of the program to its console.
     #[must_use]
     pub fn console(&self) -> &[u8] {
         &self.console

@@ -154,7 +154,7 @@ impl LoadedProgram {
         self.harts
     }
 
-    /// What the user's handler may write.
+    /// The memory that the user's handler may write.
     #[must_use]
     pub fn handler_rules(&self) -> HandlerRules {
         let address = |name| self.program.symbol(name).map(|found| found.address);

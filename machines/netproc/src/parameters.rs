@@ -140,7 +140,7 @@ pub enum Arrivals {
     Capture,
 }
 
-/// What handles packets.
+/// The application that handles packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Handler {
     /// The application of the filter that matches; IP-FORWARD if none does.
@@ -190,7 +190,7 @@ impl PacketMachineParameters {
         (self.processor.cores * self.processor.contexts) as u32
     }
 
-    /// What SPINE is configured with.
+    /// The configuration of SPINE.
     #[must_use]
     pub const fn spine(&self) -> SpineConfig {
         let default_application = match self.application.application() {

@@ -33,7 +33,7 @@ const fn assumed<T>(value: T, why: &'static str) -> Sourced<T> {
     Sourced::assumed(value, why)
 }
 
-/// What all presets share, with these cores.
+/// The values that all presets share, with these cores.
 fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameters {
     SourcedNetprocParameters {
         clock: paper(Clock::from_mhz(500), "section 3.3: all processors at 500 MHz"),

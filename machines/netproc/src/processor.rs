@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the machine needs of a processor with its memory.
+//! The interface between the machine and a processor with its memory.
 
 use mb_processor::{Fault, Memory};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the user's handler may write, and who finds that it writes elsewhere.
+//! The memory that the user's handler may write, and the component that detects other writes.
 //!
 //! A hart has no protection of memory, so the machine checks the stores of the handler: those of instructions in its
 //! code, and those of `memcpy`, `memmove` and `memset` while it runs. Stores of SPINE and of its applications are not

@@ -16,7 +16,7 @@ pub struct WindowCounts {
     pub cycle: u64,
     /// Packets completed.
     pub packets: u64,
-    /// What the processor had counted.
+    /// The counts of the processor.
     pub counts: ProcessorCounts,
 }
 

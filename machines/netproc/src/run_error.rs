@@ -9,7 +9,7 @@ use crate::contract::{Application, Phase};
 use crate::controller::Misuse;
 use crate::processor::HartError;
 
-/// What stopped a run.
+/// The cause that stopped a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RunErrorCause {
     /// A hart cannot continue.

@@ -198,7 +198,7 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
         &self.chip
     }
 
-    /// What harts must not do, found since the last run.
+    /// Violations of the rules for harts, found since the last run.
     fn broken_rule(&self) -> Option<Stopped> {
         let load = self.board.memory.device().load().map(|(hart, address)| {
             let pc = self.chip.pc(hart as usize);

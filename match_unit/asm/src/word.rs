@@ -104,7 +104,7 @@ pub struct Ternary {
     pub m1: TernaryReg,
     /// The mask.
     pub mask: TernaryReg,
-    /// What a one in the mask means.
+    /// The meaning of a one in the mask.
     pub mode: MaskMode,
     /// Which sections are compared as one number.
     pub chain: Chain,
@@ -162,7 +162,7 @@ pub struct DataCopy {
     pub output: Option<Output>,
 }
 
-/// What a word sent to the output FIFO is marked as.
+/// The mark of a word that is sent to the output FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Output {
     /// More words of this answer follow.

@@ -15,7 +15,7 @@ use mb_unit::list_manager::{List, ListManagerParameters, ProtocolError, SearchRe
 use mb_unit::match_processor::{IssueEvent, MatchProcessor, Observer, StallCycles, StepResult};
 use mb_unit::unit::{OutputWord, WRITE_STAGE};
 
-/// What the session does with a matching item.
+/// The action of the session on a matching item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AfterMatch {
     /// Leave it in its list, as in the benchmark of hemmert2007 figure 5.

@@ -55,7 +55,7 @@ pub struct OutputWord {
     pub last: bool,
 }
 
-/// What the next word requires of the input FIFO.
+/// The condition of the next word on the input FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputNeed {
     /// Nothing.
@@ -131,7 +131,7 @@ impl MatchUnit {
         }
     }
 
-    /// What the next word requires of the input FIFO; `None` beyond the end of the program.
+    /// The condition of the next word on the input FIFO; `None` beyond the end of the program.
     #[inline]
     #[must_use]
     pub fn need(&self) -> Option<InputNeed> {

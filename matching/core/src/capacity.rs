@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What happens in an engine when its structure is full, and where the time of an operation goes.
+//! The behaviour of an engine whose structure is full, and the parts of the time of an operation.
 //!
 //! The *structure* of an engine is its memory of limited size for entries: the CAM, the cells, the local memory, the
 //! table. An insertion while it is full is an *overflow*. The entry then lies beyond the structure, in slower lists, in

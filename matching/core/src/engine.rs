@@ -143,7 +143,7 @@ pub trait BareRun: Send {
     fn outcomes(&self) -> Vec<Outcome>;
 }
 
-/// What the times of an engine are worth. Measured numbers are never ranked with simulated ones.
+/// The kind of the times of an engine. Measured times are never ranked with simulated ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Timing {
     /// A lower bound that no real engine goes below.
@@ -184,7 +184,7 @@ pub struct EngineCard {
     pub summary: &'static str,
     /// Where the design is from.
     pub reference: &'static str,
-    /// What its times are worth.
+    /// The kind of its times.
     pub timing: Timing,
 }
 
@@ -294,7 +294,7 @@ impl EngineFault {
 /// Builds one engine from a complete parameter set.
 pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError>;
 
-/// What a user-defined engine is made of.
+/// The kind of a user-defined engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnKind {
     /// A match program on the engine `microcode`.
@@ -320,7 +320,7 @@ impl OwnKind {
 /// Where a user-defined engine comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineOrigin {
-    /// What it is made of.
+    /// Its kind.
     pub kind: OwnKind,
     /// The path as the user gave it, or the name of a class that is in no file.
     pub path: String,
@@ -331,7 +331,7 @@ pub struct EngineOrigin {
 }
 
 impl EngineOrigin {
-    /// What tables show as the value of its parameter: it differs between different contents.
+    /// The value of its parameter in tables: it differs between different contents.
     #[must_use]
     pub fn value(&self) -> String {
         format!("{} (sha256 {})", self.path, &self.sha256[..self.sha256.len().min(12)])
@@ -345,7 +345,7 @@ impl EngineOrigin {
     }
 }
 
-/// What builds an engine in place of its catalog entry: the user's match program, library or class.
+/// The builder that replaces the catalog entry of a user-defined engine: a match program, library or class.
 pub trait BuildOwn: Send + Sync + std::fmt::Debug {
     /// Makes one engine.
     ///

@@ -30,7 +30,7 @@ pub struct Initiator(
     pub u32,
 );
 
-/// What an arriving message carries to be matched by. Its size takes no part in matching.
+/// The part of an arriving message that is matched. Its size has no influence on matching.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Envelope {
     /// 64 match bits.
@@ -88,7 +88,7 @@ pub enum Op {
     Arrive {
         /// Its name in the outcome.
         msg: MsgId,
-        /// What it is matched by.
+        /// The envelope by which it is matched.
         envelope: Envelope,
     },
     /// Take a posted receive back, if it is still unmatched (clause C-1).

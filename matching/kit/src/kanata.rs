@@ -12,7 +12,7 @@ use std::fmt::{self, Write as _};
 /// The part of a file that is not written yet.
 #[derive(Clone, Debug, Default)]
 pub struct Diagram {
-    /// What happens in each cycle.
+    /// The events of each cycle.
     cycles: BTreeMap<u64, String>,
     at: Option<u64>,
     begun: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What engines are made of.
+//! Components of engines.
 //!
 //! - [`busy`]: the busy time of operations that overlap.
 //! - [`linked`]: a memory of elements linked into lists, with its free list, as hardware has it.

@@ -78,7 +78,7 @@ macro_rules! export_engine {
             const ENTRY: $crate::mb_core::EngineEntry = $entry;
         }
 
-        /// What matchbench looks for in this library.
+        /// The symbol that matchbench looks up in this library.
         #[unsafe(no_mangle)]
         pub extern "C" fn matchbench_engine() -> *const $crate::abi::Table {
             static TABLE: std::sync::OnceLock<$crate::abi::Table> = std::sync::OnceLock::new();

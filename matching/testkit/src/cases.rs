@@ -36,7 +36,7 @@ pub struct Case {
     pub name: String,
     /// The clause that it is an example of.
     pub clause: String,
-    /// What is offered; steps that offer nothing are left out.
+    /// The operations that are offered; steps that offer none are left out.
     pub ops: Vec<Op>,
 }
 

@@ -54,7 +54,7 @@ impl Check {
         }
     }
 
-    /// What refuses an engine, in a sentence.
+    /// The check, as part of a sentence about an engine that it refuses.
     #[must_use]
     pub const fn place(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Check {
         }
     }
 
-    /// What holds of an engine that passes.
+    /// The property that an engine has if it passes.
     #[must_use]
     pub const fn promise(self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What the checks said of an engine.
+/// The result of the checks on an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineVerdict {
     /// The checks that it passed before the first failure.

@@ -61,7 +61,7 @@ impl HartState {
     }
 }
 
-/// What a hart did.
+/// The counts of a hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExecutedCounts {
     /// Instructions executed in user mode.
@@ -232,7 +232,7 @@ impl<D: SystemDevice> Functional<D> {
         &self.harts[hart].state
     }
 
-    /// What a hart did.
+    /// The counts of a hart.
     #[must_use]
     pub fn counts(&self, hart: usize) -> ExecutedCounts {
         self.harts[hart].counts

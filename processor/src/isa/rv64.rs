@@ -227,7 +227,7 @@ impl Hart for Rv64 {
     }
 }
 
-/// What one step has done so far.
+/// The effects of one step so far.
 struct Execution<'a, H> {
     hart: &'a mut Rv64,
     memory: &'a mut Memory,

@@ -49,7 +49,7 @@ pub trait Files {
     /// Closes a file.
     fn close(&mut self, handle: u32);
 
-    /// What an open file is.
+    /// The kind of an open file.
     ///
     /// # Errors
     /// It cannot be examined.

@@ -101,7 +101,7 @@ fn auxiliary(program: &Program, seed: u64, name: u64) -> Vec<(u64, u64)> {
     vector
 }
 
-/// What uname returns: six fields of 65 bytes.
+/// The result of uname: six fields of 65 bytes.
 pub(super) fn system_name() -> Vec<u8> {
     let fields = ["Linux", "matchbench", "5.15.0", "#1", "riscv64", ""];
     let field = |text: &str| {

@@ -99,7 +99,7 @@ struct Flight {
     deadline: u64,
 }
 
-/// What happens in a cycle without a request.
+/// Events that happen in a cycle without a request.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A message enters the switch.

@@ -95,7 +95,7 @@ use super::system::{
     AddressKind, Answer, CompletedRequest, Device, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
 };
 
-/// What is known about a line of memory.
+/// The state of a line of memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     /// The cores whose data caches hold it, as bits.
@@ -310,7 +310,7 @@ impl<D: Device> SharedL2<D> {
         core * self.config.contexts + usize::from(context)
     }
 
-    /// What is known about a line that is, at least partly, in memory.
+    /// The state of a line that is, at least partly, in memory.
     #[inline]
     fn line(&mut self, line: u64) -> &mut Line {
         &mut self.lines[(line - (self.backing.base() >> self.shift)) as usize]

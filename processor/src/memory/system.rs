@@ -282,7 +282,7 @@ pub enum Answer {
     Fault,
 }
 
-/// What completed.
+/// The kind of request that completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletedKind {
     /// A data request.
@@ -296,7 +296,7 @@ pub enum CompletedKind {
 /// A request that was pending and is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompletedRequest {
-    /// What completed.
+    /// The kind of request that completed.
     pub source: CompletedKind,
     /// The core of the request.
     pub core: usize,

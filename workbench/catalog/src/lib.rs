@@ -89,7 +89,7 @@ pub struct EngineChoice {
     pub parameters: ParameterSet,
     /// Whether parameters differ from those of the preset.
     pub changed: bool,
-    /// What builds the engine in place of `entry`, if the user gave it.
+    /// The builder that replaces `entry`, if the engine is user-defined.
     pub own: Option<Arc<dyn BuildOwn>>,
 }
 

@@ -21,7 +21,7 @@ pub struct Patience(pub u32);
 /// An engine that was not tested to the end.
 pub struct Watched<E> {
     engine: E,
-    /// What outcomes are compared with.
+    /// The reference with which outcomes are compared.
     reference: Option<Reference>,
     patience: Patience,
     owed: u64,

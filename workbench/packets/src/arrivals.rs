@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the controller receives, from a capture.
+//! The arrivals at the controller, from a capture.
 
 use std::collections::BTreeMap;
 

@@ -114,7 +114,7 @@ pub enum CaptureError {
     Header {
         /// What is wrong.
         found: String,
-        /// What would be right.
+        /// The expected content.
         expected: &'static str,
     },
     /// The file ends inside a packet.
@@ -141,7 +141,7 @@ pub enum CaptureError {
         offset: usize,
         /// What is wrong.
         found: String,
-        /// What would be right.
+        /// The expected content.
         expected: &'static str,
     },
     /// A link type that is not supported.

@@ -26,7 +26,7 @@ const FLOWS_FULL: u8 = 11;
 pub struct Expectations {
     /// The filters of the run.
     pub filters: FilterSet,
-    /// What handles packets that no filter matches.
+    /// The application for packets that no filter matches.
     pub default_application: Option<Application>,
     /// The routes of the run.
     pub routes: Lookup,

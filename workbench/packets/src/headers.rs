@@ -85,7 +85,7 @@ impl Headers {
         let (ports, flags, payload) = if is_first {
             transport(protocol, ip_payload.payload)
         } else {
-            // What follows the first header, extension headers of IPv6 included.
+            // The data after the first header, including extension headers of IPv6.
             let header = if source_is_v4 { usize::from(frame[ip_offset] & 15) * 4 } else { 40 };
             let end = at(ip_payload.payload)? + ip_payload.payload.len();
             (None, None, frame.get(ip_offset + header..end)?)

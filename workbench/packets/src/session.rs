@@ -40,7 +40,7 @@ pub enum SessionError {
 /// A run with the check of its decisions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
-    /// What was measured, and why the run ended early.
+    /// The measurements, and why the run ended early.
     pub run: PacketRun,
     /// Packets checked.
     pub checked: u64,

@@ -79,7 +79,7 @@ fn repr(class: &str, name: &str, set: &ParameterSet) -> String {
     text + ")"
 }
 
-/// What an engine is, in words; a dictionary in Python.
+/// The description of an engine; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct Card {
     name: &'static str,
@@ -140,7 +140,7 @@ impl From<&EngineOrigin> for OriginFields {
     }
 }
 
-/// What the test kit found; a dictionary in Python.
+/// The result of the test kit; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct KitReport {
     /// Name, promise and number of runs of each check that was passed.
@@ -268,7 +268,7 @@ impl Engine {
         self.choice.own.as_ref().map(|own| own.origin().into())
     }
 
-    /// What the engine is, in words.
+    /// A description of the engine.
     fn card(&self) -> PyResult<Card> {
         let entry = self.choice.entry;
         Ok(Card::new(entry, literal()?(entry.card.name)))

@@ -20,7 +20,7 @@ use crate::host_files::HostFiles;
 /// A counter with its name.
 type Count = (&'static str, fn(&MopedCounters) -> u64);
 
-/// What is shown of the devices.
+/// The parts of the devices that are shown.
 const COUNTS: [Count; 13] = [
     ("reserved", |counters| counters.reserved),
     ("refused", |counters| counters.refused),

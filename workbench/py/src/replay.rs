@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) depths: bool,
     /// Whether to count entries for sizes, and numbers of buckets.
     pub(crate) sizing: Option<Vec<u32>>,
-    /// What is kept of the operations of receivers.
+    /// The records of the operations of receivers.
     pub(crate) snapshots: Option<Snapshots>,
 }
 

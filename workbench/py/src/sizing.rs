@@ -97,7 +97,7 @@ fn points_of(points: &mut Vec<Point>, rank: Option<u32>, sizing: &Sizing) {
     }
 }
 
-/// What was counted by rank, and for all ranks together.
+/// Counts by rank, and for all ranks together.
 pub(crate) fn to_python<'py>(py: Python<'py>, ranks: &[Sizing]) -> PyResult<Bound<'py, PyDict>> {
     let mut all = Sizing::default();
     let (mut points, mut needs) = (Vec::new(), Vec::new());

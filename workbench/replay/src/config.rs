@@ -6,7 +6,7 @@ use mb_trace::CollectiveOp;
 use crate::network::Network;
 use crate::snapshot::Snapshots;
 
-/// What a wildcard receive takes when messages arrive in another order than in the recording.
+/// The message that a wildcard receive takes when messages arrive in another order than in the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Wildcards {
     /// The message that it took in the recording: messages that would be taken by another receive first wait outside

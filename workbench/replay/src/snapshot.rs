@@ -15,7 +15,7 @@ use mb_kit::MatchLists;
 /// The match bits of the communicator (`spec/matching.md`, M-1) begin here.
 pub(crate) const CONTEXT: u32 = 33;
 
-/// What is kept of the operations of receivers.
+/// The records of the operations of receivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshots {
     /// Only entries and operations of this communicator.
@@ -48,7 +48,7 @@ pub struct Deepest {
     pub operations: u64,
 }
 
-/// What an operation matched: an entry by its number.
+/// The entry that an operation matched, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MatchedEntry {
     /// Nothing.
@@ -66,7 +66,7 @@ pub struct CutOp {
     pub at: Picos,
     /// The operation.
     pub op: Op,
-    /// What it matched.
+    /// The entry that it matched.
     pub found: MatchedEntry,
 }
 

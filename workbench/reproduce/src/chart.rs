@@ -33,9 +33,9 @@ pub struct Chart {
     pub name: &'static str,
     /// What stands above it.
     pub title: String,
-    /// What the horizontal axis shows, with its unit.
+    /// Label of the horizontal axis, with its unit.
     pub x: &'static str,
-    /// What the vertical axis shows, with its unit.
+    /// Label of the vertical axis, with its unit.
     pub y: &'static str,
     /// How points are drawn.
     pub form: SeriesForm,
@@ -79,7 +79,7 @@ impl ChartPoint {
     }
 }
 
-/// What a claim of the paper says of one point.
+/// A claim of the paper about one point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Anchor {
     /// The claim.

@@ -37,7 +37,7 @@ pub enum Procedure<S: 'static> {
 pub struct Interpretation {
     /// How the claim is read; empty if there is only one way.
     pub name: Cow<'static, str>,
-    /// What the model gave.
+    /// The value that the model gives.
     pub measured: Measured,
     /// Whether a parameter was fitted so that this claim holds; such an interpretation is not
     /// evidence and never comes first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What figures are drawn from: times of a design by length of the list and depth of the match, and
+//! The data of figures: times of a design by length of the list and depth of the match, and
 //! what the paper says.
 
 use mb_core::Picos;
@@ -45,7 +45,7 @@ impl Curve {
     }
 }
 
-/// What a claim of the paper says of one point.
+/// A claim of the paper about one point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DataPoint {
     /// The claim.

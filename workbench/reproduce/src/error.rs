@@ -39,7 +39,7 @@ pub enum MeasureError {
     Benchmark {
         /// Items of the list.
         length: usize,
-        /// What it ended with.
+        /// Its final status.
         status: u64,
     },
     /// A study's data point cannot be placed.
@@ -122,7 +122,7 @@ pub enum EvidenceError {
         engine: String,
         /// Its parameter.
         parameter: String,
-        /// What it is calibrated to.
+        /// Its calibration.
         why: String,
     },
     /// An engine of the evidence is not known.
@@ -142,7 +142,7 @@ pub enum EvidenceError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{name}:{line}: {what}")]
 pub struct LedgerError {
-    /// What the ledger is called.
+    /// The name of the ledger.
     pub name: String,
     /// Line, from 1.
     pub line: usize,

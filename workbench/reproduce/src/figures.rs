@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the figures of a paper are drawn from.
+//! The data of the figures of a paper.
 
 use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::Source;
@@ -9,7 +9,7 @@ use crate::chart::Chart;
 use crate::curve::{Curve, DataPoint};
 use crate::study::{AssumptionSet, Design, Study};
 
-/// What the figures of a paper are drawn from.
+/// The data of the figures of a paper.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Figures {
     /// Name of the study that defines them.

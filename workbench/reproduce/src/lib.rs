@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the papers claim, measured on the models.
+//! The claims of the papers, measured on the models.
 //!
 //! Each module uses only modules of the rows below its own. Only `papers` names a paper:
 //!

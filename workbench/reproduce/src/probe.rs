@@ -17,7 +17,7 @@ const WORDS: usize = 1000;
 pub(crate) struct Trail {
     /// The state in reset, then after each word.
     pub(crate) states: Vec<UnitState>,
-    /// What each word did.
+    /// The effect of each word.
     pub(crate) issued: Vec<Issued>,
 }
 
@@ -38,7 +38,7 @@ impl Trail {
     }
 }
 
-/// What follows every probe: label `end` and a word that goes nowhere.
+/// The end of every probe: label `end` and a word that branches to itself.
 fn closed(text: &str) -> String {
     format!("{text}\nend: goto end\nnop\nnop\n")
 }

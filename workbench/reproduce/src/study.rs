@@ -53,7 +53,7 @@ pub struct Study {
     /// Curves of every panel.
     #[serde(rename = "design", default)]
     pub designs: Vec<Design>,
-    /// What the paper does not say.
+    /// Values that the paper does not give.
     #[serde(rename = "assumption", default)]
     pub assumptions: Vec<Assumption>,
     /// What the paper says about points.
@@ -95,7 +95,7 @@ pub struct Figure {
 pub struct Panel {
     /// What is drawn.
     pub quantity: PanelQuantity,
-    /// What stands beside the axis, with the unit.
+    /// Label of the axis, with the unit.
     pub label: String,
     /// Its axis.
     #[serde(default)]
@@ -181,14 +181,14 @@ pub struct PointClaim {
     pub benchmark: Benchmark,
     /// Where.
     pub lengths: Vec<usize>,
-    /// What the claim's number is.
+    /// The quantity of the claim.
     pub quantity: PointQuantity,
     /// On which side of it the curve should be.
     #[serde(default)]
     pub limit: Limit,
 }
 
-/// What a claim's number is.
+/// The quantity of a claim.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PointQuantity {

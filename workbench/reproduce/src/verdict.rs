@@ -28,7 +28,7 @@ pub enum Measured {
     Range(f64, f64),
     /// Values of a formula: n and what was measured there.
     Series(Vec<(i64, i64)>),
-    /// What the model does, in words of a table.
+    /// The behaviour of the model, in words of a table.
     Text(String),
     /// Whether what the claim says is so, and what shows it.
     Fact(bool, String),

@@ -37,7 +37,7 @@ impl TraceState {
     }
 }
 
-/// What an [`Kind::Other`] record stands for.
+/// The meaning of a [`Kind::Other`] record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Omission {
     /// Something that takes part in matching and is not in the trace: messages, communicators,

@@ -163,7 +163,7 @@ impl SteppedHardware {
         self.done.drain(..)
     }
 
-    /// What the completion unit has counted.
+    /// The counts of the completion unit.
     #[must_use]
     pub const fn completed(&self) -> u64 {
         self.completed

@@ -10,7 +10,7 @@ use mb_kit::LinkedMemory;
 use super::{Corrections, Hazard};
 use crate::parameters::{HardwareConfig, ListSearch};
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     Receive(RecvId, Pattern),

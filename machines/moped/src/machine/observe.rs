@@ -27,7 +27,7 @@ impl<F: Files> Machine<F> {
         regions
     }
 
-    /// What the devices moved with time.
+    /// The messages that the devices moved with time.
     #[must_use]
     pub fn moved(&self) -> &Messages {
         match &self.execution {
@@ -232,7 +232,7 @@ impl<F: Files> Machine<F> {
         }
     }
 
-    /// What the device of a node did.
+    /// The activity of the device of a node.
     pub fn device(&mut self, node: usize) -> MopedCounters {
         self.moped().counters(node)
     }

@@ -69,7 +69,7 @@ pub(super) enum Settled {
     Exited(u64),
 }
 
-/// What functional execution continues with.
+/// The state with which functional execution continues.
 pub(super) struct Parts {
     pub(super) memory: Memory,
     pub(super) moped: Moped,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What SPINE is configured with.
+//! The configuration of SPINE.
 
 use mb_core::parameters::Choice;
 
@@ -62,7 +62,7 @@ pub struct SpineConfig {
     pub buffers: u32,
     /// Longest frame, 64 to 16000 bytes.
     pub buffer_bytes: u32,
-    /// What handles packets that no filter matches; none: they are dropped.
+    /// The application for packets that no filter matches; without one they are dropped.
     pub default_application: Option<Application>,
     /// Buckets of the flow table, a power of two.
     pub flow_buckets: u32,

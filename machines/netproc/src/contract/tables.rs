@@ -38,7 +38,7 @@ pub struct Filter {
     pub source_ports: (u16, u16),
     /// First and last destination port, likewise.
     pub destination_ports: (u16, u16),
-    /// What handles the packets.
+    /// The application that handles the packets.
     pub application: Application,
 }
 

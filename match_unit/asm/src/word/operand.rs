@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What instructions carry beside register numbers: permutes, operand 2 and truth tables, each with its meaning.
+//! The operands of instructions other than register numbers: permutes, operand 2 and truth tables, each with its meaning.
 
 use super::AluReg;
 use crate::layout::Half;

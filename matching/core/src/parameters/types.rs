@@ -64,7 +64,7 @@ pub trait ParameterType: Sized {
 
 /// A type of numbers; they have a range.
 pub trait Quantity: ParameterType {
-    /// What the range and a number without a suffix are in.
+    /// The unit of the range and of a number without a suffix.
     const UNIT: Unit;
     /// The largest end of a range.
     const MAX: u64;

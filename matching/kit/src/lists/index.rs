@@ -25,7 +25,7 @@ impl Shape {
         Self { care: !pattern.ignore, any_initiator: pattern.initiator.is_none() }
     }
 
-    /// What this shape compares of match bits and initiator.
+    /// The parts of match bits and initiator that this shape compares.
     #[inline]
     pub(super) fn key(self, bits: u64, initiator: u32) -> Key {
         Key { bits: bits & self.care, initiator: if self.any_initiator { 0 } else { initiator } }

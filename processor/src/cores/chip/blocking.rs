@@ -38,7 +38,7 @@ use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, Re
 /// The registers of floating point are those from this on.
 const FLOATS: u8 = 32;
 
-/// What an instruction does.
+/// The effect of an instruction.
 enum Action {
     /// It has a value, or none.
     Value,

@@ -149,7 +149,7 @@ impl Shared {
         context.redirect(target, now);
     }
 
-    /// What has no space for the next instruction of a context.
+    /// The structure that has no space for the next instruction of a context.
     #[inline]
     fn full<S: Setting>(&self, context: &Context, config: &ChipConfig) -> Full {
         let entry = context.entry(context.renamed);

@@ -62,7 +62,7 @@ pub(super) struct InFlight {
     pub(super) tag: u32,
     /// Length of its access.
     pub(super) width: u8,
-    /// What the register above the value of its load becomes.
+    /// The extension of a loaded value to the width of the register.
     pub(super) extension: Extension,
     /// Whether it is a taken branch.
     pub(super) taken: bool,

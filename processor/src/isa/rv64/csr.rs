@@ -8,7 +8,7 @@ use super::float::Rounding;
 pub struct CsrAccess {
     /// Number of the register, 0 to 0xfff.
     pub number: u16,
-    /// What is done with its old value.
+    /// The use of its old value.
     pub kind: CsrKind,
     /// The value of the source register, or the immediate.
     pub operand: u64,
@@ -20,7 +20,7 @@ pub struct CsrAccess {
     pub word: u32,
 }
 
-/// What an access to a control and status register does with its old value.
+/// The operation of an access to a control and status register on its old value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CsrKind {
     /// Replaces it: csrrw, csrrwi.

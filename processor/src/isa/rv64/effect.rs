@@ -3,7 +3,7 @@
 
 use super::csr::CsrAccess;
 
-/// What an instruction does, for given operands.
+/// The effect of an instruction with given operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Writes this value to the destination.
@@ -31,7 +31,7 @@ pub enum Effect {
         address: u64,
         /// Length in bytes: 1, 2, 4 or 8.
         width: u8,
-        /// What the higher bits of the destination become.
+        /// The extension to the higher bits of the destination.
         extension: Extension,
     },
     /// Writes the low `width` bytes of `value` to memory. Any alignment.
@@ -153,7 +153,7 @@ impl AtomicKind {
     }
 }
 
-/// What the bits of a register above a loaded value become.
+/// The extension of a loaded value to the width of the register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extension {
     /// Zeros.

@@ -10,7 +10,7 @@ use crate::{BranchKind, InstructionClass, RegisterNumber, StaticInstruction};
 /// Index of the register that takes results for x0, and that no instruction reads.
 pub(super) const SINK: u8 = 64;
 
-/// What an instruction does. `a`, `b` and `imm` are fields of [`Operation`].
+/// The operation of an instruction. `a`, `b` and `imm` are fields of [`Operation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// An illegal instruction; `imm` is the word.

@@ -143,7 +143,7 @@ impl Privileged {
     }
 }
 
-/// What a write to a register changes beside the register.
+/// The side effects of a write to a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
     /// Nothing.
@@ -238,7 +238,7 @@ impl Supervisor {
         self.privilege
     }
 
-    /// What decides about the rights of accesses.
+    /// The privilege state, which decides whether accesses are permitted.
     #[must_use]
     pub const fn mode(&self) -> PrivilegeState {
         PrivilegeState { privilege: self.privilege, sum: self.status & SUM != 0, mxr: self.status & MXR != 0 }

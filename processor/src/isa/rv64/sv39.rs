@@ -16,7 +16,7 @@ use super::supervisor::{Exception, Privilege};
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// What an access does with its bytes.
+/// The operation of an access on its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// An instruction fetch.

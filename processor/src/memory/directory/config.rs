@@ -80,7 +80,7 @@ pub struct DirectoryConfig {
     /// For so long after a load-reserved, a request of another node for its line waits while the
     /// reservation is held, so that a store-conditional gets its chance.
     pub reservation_hold: u64,
-    /// What the devices can ask for.
+    /// The requests of the devices.
     pub design: DeviceTransactions,
     /// Whether a read of a locally modified line hands it over exclusively.
     pub migratory: bool,

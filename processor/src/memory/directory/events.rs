@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What happens in a cycle without a request.
+//! Events that happen in a cycle without a request.
 
 use super::cache::Block;
 use super::protocol::{CacheState, Impossible};

@@ -64,7 +64,7 @@ impl Home {
         self.memory.contains(address, length)
     }
 
-    /// What memory has, which may be old.
+    /// The content of memory, which may be stale.
     pub(super) fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.memory.get(address, length)
     }

@@ -22,7 +22,7 @@ pub use words::{
     MessageKind,
 };
 
-/// What happens for a state and an event.
+/// The transition for a state and an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transition<A, S> {
     /// In this order.

@@ -7,7 +7,7 @@ use super::l2::{Response, Which, Work};
 use super::statistics::BusStatistics;
 use super::write_buffer::WriteBuffer;
 
-/// What occupies the bus.
+/// The transfer that occupies the bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Message {
     ToL2(Work),
@@ -41,7 +41,7 @@ impl Requests {
 
 #[derive(Clone, Debug)]
 pub(super) struct Bus {
-    /// What occupies the bus, and the cycle in which it ends.
+    /// The transfer that occupies the bus, and the cycle in which it ends.
     pub(super) current: Option<(u64, Message)>,
     width: u64,
     line: u64,

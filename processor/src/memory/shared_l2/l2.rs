@@ -23,7 +23,7 @@ pub(super) enum Work {
     Write { core: usize },
 }
 
-/// What the L2 or a device sends to a core.
+/// A message from the L2 or a device to a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Response {
     Line { core: usize, which: Which, line: u64 },
@@ -40,7 +40,7 @@ struct Slot {
 
 const ARRIVED: u32 = u32::MAX;
 
-/// What an access to a line finds.
+/// The result of an access to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Here,
@@ -54,7 +54,7 @@ enum Found {
     Taken,
 }
 
-/// What an access to a line does.
+/// The kind of an access to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Hit,
@@ -71,7 +71,7 @@ pub(super) struct L2 {
     pub(super) free: u64,
     /// Whether the first access of the queue waits for something else than the bank.
     pub(super) blocked: bool,
-    /// What waits for each line on its way.
+    /// The requests that wait for each line that is being fetched.
     waiting: Vec<Vec<Response>>,
     free_mshrs: Vec<u32>,
     /// MSHRs whose requests are with memory, with the cycles in which their data is there.

@@ -27,7 +27,7 @@ impl BusClock {
     }
 }
 
-/// What occupies the bus.
+/// The transfer that occupies the bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Job {
     /// A line for an MSHR of the L2.
@@ -62,7 +62,7 @@ impl Transfer {
 
 #[derive(Clone, Debug)]
 pub(super) struct MemoryBus {
-    /// What occupies the bus, and the cycle in which it ends.
+    /// The transfer that occupies the bus, and the cycle in which it ends.
     pub(super) current: Option<(u64, Job)>,
     width: u64,
     line: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the benches of engines run: rounds of two operations that leave the lists as long as they were.
+//! The workload of the benches of engines: rounds of two operations that do not change the lengths of the lists.
 //!
 //! `posted/D`: D receives with different tags are posted; each round an arrival takes one of them, chosen at random,
 //! and it is posted again. `unexpected/D`: the same with messages. `wildcard/D`: as `posted`, every fourth receive of

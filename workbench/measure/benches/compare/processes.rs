@@ -135,7 +135,7 @@ pub(crate) struct Runner {
     /// The process of the series with fragmented pools. It is not used for others, since nothing
     /// undoes the fragmentation.
     fragmented: Option<Process>,
-    /// What was timed last: series, depth and nanoseconds of a sequence.
+    /// The last sequence that was timed: series, depth and nanoseconds.
     before: Option<(String, u32, f64)>,
 }
 

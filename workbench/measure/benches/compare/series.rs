@@ -65,9 +65,9 @@ pub(crate) enum Work {
 /// A named sequence of operations, timed at several depths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Series {
-    /// What is timed; see README.md.
+    /// The benchmark; see README.md.
     pub(crate) kind: &'static str,
-    /// What is ahead of the target, or the order in which a queue is emptied.
+    /// The entries ahead of the target, or the order in which a queue is emptied.
     pub(crate) pattern: &'static str,
     /// Starts with pools whose objects were freed in random order. Such series are named `aged`.
     pub(crate) fragmented: bool,

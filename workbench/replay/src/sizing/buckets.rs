@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::WeightedCounts;
 
-/// What is counted of a queue divided into buckets.
+/// The counts of a queue divided into buckets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BucketCurves {
     /// Number of buckets, without the list of receives from any source.

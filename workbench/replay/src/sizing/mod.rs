@@ -26,7 +26,7 @@ pub use self::buckets::BucketCurves;
 pub use self::counts::WeightedCounts;
 pub use self::sizer::Sizer;
 
-/// What is counted of one queue.
+/// The counts of one queue.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueCurves {
     /// Insertions by the length of the queue before them.
@@ -60,7 +60,7 @@ pub struct Queues<T> {
     pub unexpected: T,
 }
 
-/// What is counted of one receiver, or of several together.
+/// The counts of one receiver, or of several together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sizing {
     /// The queues.

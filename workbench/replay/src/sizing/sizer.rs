@@ -82,7 +82,7 @@ impl Sizer {
         }
     }
 
-    /// What was counted up to time `end`.
+    /// The counts up to time `end`.
     #[must_use]
     pub fn finish(mut self, end: Picos) -> Sizing {
         let mut sizing = self.sizing;
@@ -115,7 +115,7 @@ const fn matched_message(outcome: Outcome) -> Option<u64> {
     }
 }
 
-/// What an entry or a search is divided by.
+/// The attributes by which entries and searches are divided.
 #[derive(Clone, Copy, Debug)]
 struct Who {
     /// `None` where a pattern leaves bits of it open, which no MPI call does.

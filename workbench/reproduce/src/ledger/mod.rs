@@ -32,7 +32,7 @@ pub struct Claim {
     pub place: String,
     /// What it is about.
     pub systems: Vec<String>,
-    /// What is claimed.
+    /// The statement of the claim.
     pub statement: String,
     /// What is measured.
     pub quantity: String,
@@ -44,7 +44,7 @@ pub struct Claim {
     pub conditions: String,
     /// Whether it describes, promises or quotes.
     pub kind: Kind,
-    /// What it takes to test it.
+    /// The method that tests it.
     pub testable_by: Method,
     /// Further ways to test it.
     pub also_by: Vec<Method>,
@@ -177,7 +177,7 @@ pub enum Evidence {
     Predicted {
         /// The mechanism, in a sentence.
         mechanism: String,
-        /// What goes into it, in a sentence.
+        /// Its inputs, in a sentence.
         inputs: String,
         /// The engines in use, `engine:preset key=value ...`, without a calibrated parameter: a
         /// parameter that the preset calibrates has another value here.

@@ -28,7 +28,7 @@ macro_rules! words {
     };
 }
 
-/// What the device beside the L2 can ask for.
+/// The requests of the device beside the L2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeviceTransactions {
     /// Reads and exclusive reads.

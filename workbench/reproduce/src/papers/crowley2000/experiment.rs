@@ -107,7 +107,7 @@ impl PaperChip {
     }
 }
 
-/// What happens to packets.
+/// The work that is done for packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// They are dropped upon delivery; their lengths are those of the Internet mix.
@@ -169,13 +169,13 @@ impl Default for Assumptions {
 pub struct Experiment {
     /// The processor.
     pub chip: PaperChip,
-    /// What happens to packets.
+    /// The work that is done for packets.
     pub work: Work,
     /// Who classifies.
     pub classifier: Classifier,
     /// Packets.
     pub packets: u64,
-    /// What the paper leaves open.
+    /// Values that the paper does not give.
     pub assumptions: Assumptions,
 }
 

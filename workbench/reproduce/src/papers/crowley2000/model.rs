@@ -39,7 +39,7 @@ impl Lengths {
 /// The processors and what they run, under one set of assumptions.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What the paper leaves open.
+    /// Values that the paper does not give.
     pub assumptions: Assumptions,
     /// Lengths of runs.
     pub lengths: Lengths,
@@ -134,7 +134,7 @@ impl Model {
         Ok(report.windows.iter().map(|window| window.rate(experiment.clock())).collect())
     }
 
-    /// What an application executes for a packet.
+    /// The instructions of an application for a packet.
     ///
     /// # Errors
     /// As [`Runs::counted`].

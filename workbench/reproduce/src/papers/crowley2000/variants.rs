@@ -136,7 +136,7 @@ pub fn models(base: &Model) -> Vec<Model> {
     std::iter::once(None).chain(OPEN.iter().map(Some)).map(|variant| model(base, variant)).collect()
 }
 
-/// What claims and figures need of `model`.
+/// The runs of `model` that claims and figures need.
 #[must_use]
 pub fn experiments(model: &Model) -> Vec<Experiment> {
     let mut all = Vec::new();

@@ -168,7 +168,7 @@ pub fn transfer_at(model: &Model, design: Transport, offset: u64) -> Result<Mess
     let Some(matched) = matched.filter(|_| count(&chip, |counters| counters.completed) == 1) else {
         return Err(run("the message does not arrive"));
     };
-    // What is under way ends before states are read.
+    // Operations in progress end before states are read.
     for _ in 0..1000 {
         chip.step();
     }

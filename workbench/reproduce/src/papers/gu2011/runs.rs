@@ -32,7 +32,7 @@ impl ChipBenchmark {
     }
 }
 
-/// What carries messages.
+/// The transport of messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Transport {
     /// Shared memory, without the device.

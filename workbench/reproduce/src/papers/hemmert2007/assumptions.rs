@@ -17,7 +17,7 @@ pub struct Assumptions {
     pub link: LinkPosition,
     /// How branches are predicted.
     pub predictor: BranchPrediction,
-    /// What the lock of an item is.
+    /// The kind of lock of an item.
     pub lock: Lock,
     /// The core of a new thread.
     pub placement: ThreadPlacement,
@@ -77,7 +77,7 @@ pub enum BranchPrediction {
     Perfect,
 }
 
-/// What the lock of an item is.
+/// The kind of lock of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Lock {
     /// A call that lock hardware serves in a cycle.

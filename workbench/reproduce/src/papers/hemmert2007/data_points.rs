@@ -17,7 +17,7 @@ use crate::ledger::Claim;
 const BOUND: [f64; 2] = [8.0, 17.0];
 const UNIT: [f64; 2] = [14.0, 23.0];
 
-/// What a claim's number is.
+/// The quantity of a claim.
 #[derive(Clone, Copy)]
 enum Of {
     /// The bound's time over the design's.

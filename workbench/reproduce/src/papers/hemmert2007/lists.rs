@@ -71,7 +71,7 @@ fn answers_per_item(subject: &Subject) -> Interpretations {
 fn end_after_item(subject: &Subject) -> Interpretations {
     let search = subject.search_nth(10)?;
     let words = words_taken(&search.events, FifoTag::Item);
-    // What is in the FIFO long after the search.
+    // The content of the FIFO long after the search.
     let left = search.machine.lists().fifo(search.machine.now() + 1000);
     let ended = matches!(left[..], [entry] if entry.tag == FifoTag::End);
     let shown = format!("{words} words of items, {}", if ended { "then the end mark" } else { "no end mark" });

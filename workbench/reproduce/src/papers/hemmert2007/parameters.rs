@@ -13,7 +13,7 @@ use crate::study::Study;
 
 const PAPER: &str = "hemmert2007";
 
-/// What sim-outorder does when it is not told otherwise.
+/// The defaults of sim-outorder.
 const SIM_OUTORDER: &str = "the paper simulated it with SimpleScalar and does not say; sim-outorder's default";
 
 /// Every parameter of the processors, and every assumption of the study with the answer that counts

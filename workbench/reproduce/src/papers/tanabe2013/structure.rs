@@ -206,7 +206,7 @@ fn split_rule(designs: &Designs) -> Interpretations {
     fact(right, "whole up to 64 bytes; longer ones: 56 bytes and a pointer, the rest in the large memory")
 }
 
-/// What accepts message `number` alone.
+/// A pattern that accepts message `number` alone.
 fn pattern(sources: Sources, number: u64) -> Pattern {
     Pattern::exactly(Envelope { bits: number, initiator: sources.of(number) })
 }

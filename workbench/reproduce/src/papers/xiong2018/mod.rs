@@ -109,7 +109,7 @@ impl Designs {
     }
 }
 
-/// What one operation did.
+/// The effect of one operation.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     completion: Completion,

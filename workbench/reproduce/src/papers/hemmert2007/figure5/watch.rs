@@ -24,7 +24,7 @@ const MARK: u16 = 2;
 const BEGIN: u64 = 3;
 const END: u64 = 4;
 
-/// What the threads of a run share.
+/// State that the threads of a run share.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// Where the match function begins.
