@@ -62,7 +62,7 @@ WITH_ENGINES = ("tests/test_chip_programs.py::test_a_run_writes_a_trace_that_eve
 
 @pytest.fixture
 def sleeping_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ranks of the system's MPIs sleep while they wait, in whatever the test starts."""
+    """Let ranks of the system's MPIs sleep while they wait, in every process that the test starts."""
     for name, value in idle_ranks.environment().items():
         monkeypatch.setenv(name, value)
 

@@ -89,7 +89,7 @@ head -n -1 "$results/known-mbmatch.txt" | grep -v 'as documented$' && refuse "a 
 echo "known cases: $(grep -c 'as documented$' "$results/known-plain.txt") of $(wc -l <"$results/known-plain.txt") as documented before, $(grep -c 'as documented$' "$results/known-mbmatch.txt") on mbmatch"
 
 # fabtest NAME ARGUMENT...: server and client of one of libfabric's own tests. With -E they exchange addresses over TCP:
-# those of shm are no addresses of a host.
+# those of shm are not addresses of a host.
 fabtest() {
   local name=$1 log=$results/fabtests-$1.txt server
   shift

@@ -13,7 +13,7 @@
 #define SHORT_ENTRIES 16
 #endif
 
-/* What a receive or peek wants. */
+/* The pattern of a receive or peek. */
 struct wanted {
   uint64_t tag, ignore;
   fi_addr_t addr; /* FI_ADDR_UNSPEC: any source */

@@ -193,7 +193,7 @@ static inline void custom_match_prq_count_removed(custom_match_prq *queue)
 	}
 }
 
-/* There is no place behind the short entries: makes one, or moves all of them to the matcher. */
+/* There is no free place after the short entries: makes one, or moves all of them to the matcher. */
 static CUSTOM_MATCH_RARE void custom_match_prq_append_full(custom_match_prq *queue, void *request, int tag, int source)
 {
 	custom_match_receive receive = custom_match_receive_of(tag, source, request);

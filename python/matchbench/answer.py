@@ -188,7 +188,7 @@ class Answer:
         return answer_text.sentences(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the sentences and the numbers behind them, as in `results.json`."""
+        """Give the sentences and their numbers, as in `results.json`."""
         return {"sentences": self.sentences, **dataclasses.asdict(self)}
 
 

@@ -137,7 +137,7 @@ def _store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
 
 
 def _check_size(member: tarfile.TarInfo, target: Path, first: bytes) -> None:
-    """Refuse a file that is longer than its header says, before the disk is full of it."""
+    """Refuse a file that is longer than its header says, before it fills the disk."""
     try:
         expected = trace_file_bytes(target.name, first)
     except TraceError as error:

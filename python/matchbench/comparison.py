@@ -88,7 +88,7 @@ class Comparison:
 
     @property
     def answer(self) -> Answer:
-        """What the tables say about the programs, in five sentences, with the numbers behind them."""
+        """What the tables say about the programs, in five sentences, with their numbers."""
         from matchbench.answer import answer
 
         return answer(self)

@@ -29,7 +29,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _StoppedError(Exception):
-    """Ends work whose result nobody waits for."""
+    """Ends work whose result is no longer needed."""
 
 
 class Threads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""How traces are replayed, whatever the engine."""
+"""How traces are replayed, independent of the engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from matchbench.native_types import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayConfig:
-    """How traces are replayed, whatever the engine.
+    """How traces are replayed, independent of the engine.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Selected:
 
     @property
     def description(self) -> str:
-        """What the chart shows, for those who do not see it."""
+        """A description of the chart in words, for screen readers."""
         return _DESCRIPTIONS[self.kind](self.table)
 
 

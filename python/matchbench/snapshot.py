@@ -204,7 +204,7 @@ class _Replay:
 
 
 def _half(progress: Progress | None, which: int) -> Progress | None:
-    """Tell of one of two replays."""
+    """Report the progress of one of two replays."""
     if progress is None:
         return None
     return lambda done, total: progress(which * total + done, 2 * total)

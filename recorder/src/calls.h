@@ -137,7 +137,7 @@ CALL(1, Comm_free, comm_free, .flags = 0)
 CALL(1, Comm_disconnect, comm_free, .flags = 0)
 
 /* --- the rest that communicates: written as Other, with a number in the order of this list. NAMED gives
- * the name of an Other that is no function of this list (spec/trace.md, section 9) --- */
+ * the name of an Other that is not a function of this list (spec/trace.md, section 9) --- */
 #ifndef NAMED
 #define NAMED(symbol, name)
 #endif

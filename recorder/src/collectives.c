@@ -142,7 +142,7 @@ void collective_before(struct mbr_thread *thread, struct frame *frame, mbr_word 
 void collective_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     if (frame->recorded || frame->lost) {
         struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
-        /* One with Extra records behind it stays as it is: these belong to a collective. */
+        /* One with Extra records after it stays as it is: these belong to a collective. */
         if (frame->recorded && !frame->count && mbr_is_refusal(error))
             replace_refused(thread, frame->begin, frame->open.place, OTHER_REFUSED_COLLECTIVE, end.spans);
         else

@@ -62,7 +62,7 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count)
 }
 
 /* Gives a communicator its local number and writes its record; null when out of memory. `words` are its
- * groups, `known` what calls need to know of it; its handle is not in the table yet. */
+ * groups, `known` the properties that calls need; its handle is not in the table yet. */
 static struct mbr_comm *enroll(struct mbr_thread *thread, struct mbr_record record, struct mbr_comm known, int64_t remote,
                                const uint64_t *words, uint64_t count) {
     struct mbr_comm *comm = mbr_pages_map(pages_of((int)known.peers));

@@ -100,7 +100,7 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
     if (role->flags & BLOCKING)
         frame->open = mbr_append(thread, record_of(thread, frame->begin, WAIT, role->flags));
     frame->count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
-    /* The handles as they are before the call; behind them the list of what finished. MPI_Isendrecv
+    /* The handles as they are before the call; after them the list of finished requests. MPI_Isendrecv
      * ends with two Done records. */
     void *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * (sizeof(uint64_t) + 2 * sizeof(struct finished)));
     if (!handles)

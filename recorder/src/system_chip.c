@@ -82,7 +82,7 @@ uint64_t mbr_system_place(uint64_t words[MBR_PLACE_WORDS]) {
 void mbr_system_threads(void (*release)(void *), void (*in_child)(void)) { (void)release, (void)in_child; }
 void mbr_system_thread_started(void *thread) { (void)thread; }
 
-/* The kernel renames no files, and nobody reads this one meanwhile. */
+/* The kernel cannot rename files, and no process reads this one meanwhile. */
 bool mbr_system_replace(const char *temporary, const char *path) {
     char piece[4096];
     ssize_t got = -1;

@@ -163,7 +163,7 @@ void mbr_clock_calibrate(void) {
 
 void mbr_clock_start(uint64_t begin_ticks) { mbr_clocks.base_ticks = begin_ticks; }
 
-/* Read both clocks, whatever the gap. */
+/* Read both clocks, without a limit on the gap. */
 static struct mbr_stamp stamp_far(struct mbr_thread *thread, uint64_t now, bool begin) {
     if (!mbr_clocks.counter)
         now = mbr_clock_wall(mbr_clock_ticks());
@@ -356,7 +356,7 @@ void mbr_file_abort(void) {
 void mbr_note(const char *dir, char letter) {
     char path[4096];
     snprintf(path, sizeof path, "%s/notes.tmp", dir);
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* the launcher made it, or nobody reads it */
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* created by the launcher; without one, no process reads it */
     if (fd < 0)
         return;
     /* One process that says so is enough; not each of thousands writes there. */

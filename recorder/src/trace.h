@@ -25,7 +25,7 @@ enum mbr_flag {
 
 /* Special ranks and tags in the trace, independent of the constants of the MPI library. */
 enum { TRACE_ANY_SOURCE = -1, TRACE_ANY_TAG = -2, TRACE_PROC_NULL = -3, TRACE_ROOT = -4, TRACE_NO_ROOT = -1 };
-/* A negative number that is no constant of MPI. Never written. */
+/* A negative number that is not a constant of MPI. Never written. */
 enum { TRACE_INVALID = INT32_MIN };
 
 /* A record before it is written. Its fields are whole words, so that it stays in registers: storing
@@ -161,7 +161,7 @@ void mbr_clock_start(uint64_t begin_ticks);
 bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint64_t epoch_ns);
 /* The Finalize record was written: close the trace, and do not record. */
 void mbr_file_finalize(void);
-/* MPI is used again after its last finalization (MPI_Session_init): drop the Finalize record and go on.
+/* MPI is used again after its last finalization (MPI_Session_init): drop the Finalize record and continue.
  * Returns false if the recording had stopped. */
 bool mbr_file_resume(void);
 /* The program calls MPI_Abort: the header says so. */

@@ -372,7 +372,7 @@ def _program(path: Path) -> bytes:
 
 
 def _not_static(file: bytes) -> str | None:
-    """Return what an ELF file for RV64 is if it is no static executable at fixed addresses."""
+    """Return what an ELF file for RV64 is if it is not a static executable at fixed addresses."""
     try:
         kind, start, size, count = (
             *struct.unpack_from("<H", file, 16),

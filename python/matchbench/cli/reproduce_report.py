@@ -183,7 +183,7 @@ def _span(row: dict[str, Any]) -> tuple[int, str, int]:
 
 
 def _cut(text: str) -> str:
-    """Keep a cell of words short; the files have them whole."""
+    """Shorten the text of a cell; the files have the whole text."""
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
 
 
@@ -202,5 +202,5 @@ def _grouped(claims: pl.DataFrame, *verdicts: str, by: str = "reason") -> list[t
 
 
 def _short(ids: list[str]) -> list[str]:
-    """Name at most eight, and how many there are besides."""
+    """Name at most eight, and count the others."""
     return ids if len(ids) <= 8 else [*ids[:7], f"and {len(ids) - 7} more"]

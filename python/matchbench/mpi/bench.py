@@ -278,7 +278,7 @@ def wanted_series(plan: Plan) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _measurement(mpi: Mpi, plan: Plan, runs: Mapping[str, SeriesRun]) -> Measurement:
-    """Make the result of all runs; the first one has told host and library."""
+    """Make the result of all runs; the first one has reported host and library."""
     hello = next(run.output.hello for run in runs.values() if run.output.hello is not None)
     result = Measurement(mpi=mpi, plan=plan, hello=hello)
     for name, run in runs.items():

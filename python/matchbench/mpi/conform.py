@@ -32,16 +32,16 @@ _SHARE_OF_SHRINKING = 0.4  # of the time left, for shrinking during the search
 
 
 def _silent(_what: object) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class EarlierSearchError(MatchbenchError):
-    """A state that is none, or is that of a search of another library."""
+    """A state that is invalid, or belongs to a search of another library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Who is told about the search.
+    """The observers of a search.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Watch:
     note
         Called with a line about what happened.
     keep
-        Called with the state of the search whenever it can go on from there, for `conform`.
+        Called with a state of the search from which `conform` can continue.
     """
 
     progress: Progress = lambda _done, _total: None
@@ -77,9 +77,9 @@ def conform(
     found
         Filled with the results; valid also when this function is interrupted.
     watch
-        Who is told.
+        The observers.
     earlier
-        State of a search of the same plan on the same MPI that was interrupted: it goes on from there, and
+        State of an interrupted search of the same plan on the same MPI: this one continues from there, and
         the budget is that of both.
 
     Raises
@@ -125,7 +125,7 @@ def shrink_rest(runner: Runner, plan: Plan, found: Conformance, bar: Callable[[S
     runner, plan, found
         As for `conform`.
     bar
-        Called at the beginning of each shrinking; returns who is told the number of steps left.
+        Called at the beginning of each shrinking; returns a function, called with the number of steps left.
     """
     for kind in dict.fromkeys(failure.kind for failure in found.failures):
         of_kind = [one for one in found.shrinkings if one.failure.kind == kind]
@@ -210,7 +210,7 @@ class _Search:
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         found = self.found
         stack = Stack(
             **{
@@ -247,7 +247,7 @@ class _Search:
             )
 
     def refuse(self, before: str, now: str) -> None:
-        """Refuse to go on with another library.
+        """Refuse to continue with another library.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class _Search:
         raise EarlierSearchError(msg)
 
     def keep(self, batch: "_Batch | None" = None) -> None:
-        """Pass on the state, from which the search can go on behind what was run of a batch."""
+        """Pass on a state from which the search can continue, after what was run of a batch."""
         if self.library and self.runner.stack.library != self.library:
             self.refuse(_first_line(self.library), _first_line(self.runner.stack.library))
         is_open = batch is not None and batch.first < len(batch.numbers)

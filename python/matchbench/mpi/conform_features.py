@@ -53,7 +53,7 @@ class Trials:
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.next_number = int(state["next"])
         self.left_out.extend(LeftOut(**{**one, "needs": tuple(one["needs"])}) for one in state["left_out"])
         self._passed_programs = int(state["passed_programs"])

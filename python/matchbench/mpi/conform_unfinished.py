@@ -35,7 +35,7 @@ class Unfinished:
     state
         The last state; none before the first job has ended.
     report
-        Checksum of the report of the interrupted run, which the run that goes on replaces.
+        Checksum of the report of the interrupted run, which the run that continues it replaces.
     """
 
     path: Path

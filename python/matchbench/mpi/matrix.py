@@ -44,7 +44,7 @@ class Environment:
     variables
         Variables added to the launcher's environment.
     launcher
-        Words added behind the launcher's first word.
+        Words added after the launcher's first word.
     ranks
         Ranks per program, if they are not those of the command line.
     library

@@ -70,7 +70,7 @@ _SECRETS = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|JWT|CR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """What rank 0 tells of its MPI.
+    """What rank 0 reports about its MPI.
 
     Parameters
     ----------

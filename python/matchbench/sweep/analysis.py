@@ -39,7 +39,7 @@ class Doubling(NamedTuple):
 
 
 def pareto(points: Sequence[Sequence[float]]) -> list[bool]:
-    """Tell for each point whether no other one is at least as good in everything and better in something.
+    """Return for each point whether no other one is at least as good in everything and better in something.
 
     Parameters
     ----------

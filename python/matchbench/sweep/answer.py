@@ -53,7 +53,7 @@ def sentences(sweep: Sweep) -> Iterator[str]:
 
 
 def curve(sweep: Sweep, ranked: pl.DataFrame, axis: str, engine: str) -> list[Point]:
-    """Give the best value of the measure for each value of a parameter, whatever the other parameters are.
+    """Give the best value of the measure for each value of a parameter, over all values of the others.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 """Replays on a cluster: Dask workers, which Slurm starts as jobs, or those of a scheduler that runs.
 
 Every node sees the traces under the same paths, and has the same installation of matchbench. The traces'
-hashes are checked there. A worker that dies is replaced by a new job, and what it replayed is done again.
+hashes are checked there. A worker that ends early is replaced by a new job, and its replay is repeated.
 Source: https://jobqueue.dask.org, class `SLURMCluster`; https://distributed.dask.org.
 """
 
@@ -72,7 +72,7 @@ class ClusterWorkers:
         Raises
         ------
         MatchbenchError
-            When a replay is refused, or too many workers died.
+            When a replay is refused, or too many workers ended early.
         """
         import distributed
 

@@ -2,7 +2,7 @@
 """What an engine costs in hardware: its entries, and its area where one is known.
 
 Entries follow from parameters (`hardware.toml`). Areas are results of hardware, which the user gives in a
-file, or else published ones. No area is computed from others: a variant that nobody built has none.
+file, or else published ones. No area is computed from others: a variant that was never built has none.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Hardware:
     memory_entries
         Entries of memory on the NIC; None if the engine has none, or they are not limited.
     area
-        Its area; None if nobody has built it.
+        Its area; None if it was never built.
     """
 
     entries: int | None

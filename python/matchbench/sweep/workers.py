@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Replays in processes of this host.
 
-A process that dies, for example because the system ran out of memory and killed it, is replaced, and what it
-replayed is tried again.
+A process that ends early, for example because the system ran out of memory and killed it, is replaced, and
+its replay is tried again.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class LocalWorkers:
         Raises
         ------
         MatchbenchError
-            When a replay is refused, or its process died each time.
+            When a replay is refused, or its process ended early each time.
         """
         source = iter(tasks)
         again: list[Task] = []
@@ -210,7 +210,7 @@ class _Worker:
         other.close()
 
     def send(self, task: Task) -> None:
-        with suppress(OSError):  # it died; `receive` says so too
+        with suppress(OSError):  # it has ended; `receive` reports it too
             self.connection.send(task)
 
     def receive(self) -> Report | str:
