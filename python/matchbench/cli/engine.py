@@ -35,7 +35,7 @@ _LAST = {
       matchbench compare TRACE --engine my_nic/target/release/libmy_nic.so --engine linear
 
     `docs/own-engine.md` is a tutorial, from an empty folder to a row in a comparison.
-    `matchbench engines` lists the engines that there are.
+    `matchbench engines` lists the built-in engines.
     """,
 )
 def command() -> None:

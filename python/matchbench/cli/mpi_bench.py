@@ -135,9 +135,10 @@ def command(
 ) -> int:
     """Measure the cost of deep queues in your MPI.
 
-    Builds a small program with your mpicc and runs it with your launcher. It measures round trips behind
-    posted receives that do not match, receives and probes behind unexpected messages, draining a queue in
-    several orders, and memory per queued item, and infers the library's data structures from the times.
+    Builds a small program with your mpicc and runs it with your launcher. It measures
+    round trips with posted receives that do not match ahead of the matching one, receives and probes with
+    unexpected messages ahead, draining a queue in several orders, and memory per queued item. It infers the
+    library's data structures from the times.
     """
     from matchbench.mpi.bench import Plan, measure, wanted_series
     from matchbench.mpi.bench_unfinished import unfinished

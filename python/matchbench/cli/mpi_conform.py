@@ -91,7 +91,7 @@ class Duration(click.ParamType[float]):
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=10,
-    help="Upper bound of the time limit of a program, which is learned. [10]",
+    help="Upper bound of the time limit of a program, which adapts to their run times. [10]",
 )
 @click.option(
     "--budget",

@@ -105,8 +105,8 @@ def command(
 
     PAPER is a citation key or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2), gu2011 (s3),
     crowley2000 (s4). Claims that hold are predicted by a mechanism, recovered from inputs, or recomputed
-    from the paper's own numbers; the three are counted apart. Where a paper contradicts itself, a claim is
-    shown in every interpretation; the first counts. Results of several papers go to a folder of DIR for
+    from the paper's own numbers; each kind is counted separately. Where a paper contradicts itself, a claim
+    is shown in every interpretation; the first counts. Results of several papers go to a folder of DIR for
     each.
     """
     from matchbench.cli.reproduce_report import show
