@@ -39,7 +39,7 @@ pub mod call {
     pub const RANDOM: u64 = 12;
     /// Sets the length of a file.
     pub const TRUNCATE: u64 = 13;
-    /// Where a process is, of which a message follows.
+    /// The location of the process that the next message is about.
     pub const PLACE: u64 = 14;
 }
 
@@ -100,7 +100,7 @@ pub struct KernelHost<F> {
 }
 
 impl<F: Files> KernelHost<F> {
-    /// A host with these files. `seed` decides what programs get as random numbers.
+    /// A host with these files. `seed` determines the random numbers of programs.
     #[must_use]
     pub fn new(files: F, seed: u64) -> Self {
         let random = Random::of(seed, &[]);
@@ -120,7 +120,7 @@ impl<F: Files> KernelHost<F> {
         String::from_utf8_lossy(&self.messages).into_owned()
     }
 
-    /// Where the processes were of which messages tell, in order of time.
+    /// Where the processes were about which messages were written, in order of time.
     #[must_use]
     pub fn places(&self) -> &[ProcessLocation] {
         &self.places
@@ -178,7 +178,7 @@ impl<F: Files> KernelHost<F> {
     }
 }
 
-/// Words of a process's stack from `top` on, up to a page that is not there; `root` is the address of its page table.
+/// Words of a process's stack from `top` on, up to an unmapped page; `root` is the address of its page table.
 fn stack(memory: &dyn HostMemory, top: u64, root: u64) -> impl Iterator<Item = u64> {
     let word = |address| {
         let bytes = memory.get(address, 8)?;

@@ -16,15 +16,15 @@ use crate::parameters::Backoff;
 pub(crate) enum Bit {
     #[default]
     Clear,
-    /// Set here; other MOPEDs may not know.
+    /// Set here; other MOPEDs may not have set it yet.
     Raised,
     /// Set everywhere.
     Set,
-    /// It ends: nothing is refused, but other MOPEDs may still refuse.
+    /// Back-off ends: this MOPED refuses nothing, but others may still refuse.
     Ending,
 }
 
-/// What a MOPED stores of a program.
+/// The state of a program at a MOPED.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramState {
     /// Descriptors reserved here.
@@ -100,7 +100,7 @@ impl Programs {
         self.report_drained(program, out);
     }
 
-    /// Sets the bit here and tells the home.
+    /// Sets the bit here and notifies the home.
     pub(crate) fn raise(&mut self, program: u16, out: &mut Out) {
         let mode = self.mode;
         let found = &mut self.all[usize::from(program)];
@@ -110,7 +110,7 @@ impl Programs {
         }
     }
 
-    /// The program asks for the end of its back-off.
+    /// The program requests the end of its back-off.
     pub(crate) fn resume(&self, program: u16, out: &mut Out) {
         if self.mode == Backoff::Stop {
             self.to_home(program, Step::Resume, out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An active match and its copy unit: address generators, send and receive lines, merge and write-back.
 //!
-//! Byte x of send line k goes to byte x + shift of receive line k + first, or, behind its end, of the next one. The
+//! Byte x of send line k goes to byte x + shift of receive line k + first, or, after its end, of the next one. The
 //! shift is the same for all lines of a message: the left half of a line is what stays in the first of the two
 //! receive lines, the right half is what goes to the other.
 
@@ -30,7 +30,7 @@ enum LineState {
 /// A line of the copy unit (figure 9).
 #[derive(Clone, Debug)]
 struct Line {
-    /// Number in the buffer: what First, Last and the cycle mark tell.
+    /// Number in the buffer, which First, Last and the cycle mark encode.
     number: u64,
     physical: u64,
     virtual_page: u64,
@@ -260,7 +260,7 @@ impl Active {
         free
     }
 
-    /// No page can be mapped: what is owned is given back.
+    /// A page cannot be mapped: the owned lines are released.
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
@@ -303,7 +303,7 @@ impl Active {
         true
     }
 
-    /// The right to a line is lost; what was merged stays.
+    /// The right to a line is lost; bytes that were merged are kept.
     pub(crate) fn revoked(&mut self, physical: u64) -> bool {
         let failed = self.failed;
         let owned = |line: &&mut Line| {

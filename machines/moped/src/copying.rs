@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a MOPED does for its active matches: selection, translation, coherence operations, page faults.
+//! The work of a MOPED for its active matches: selection, translation, coherence operations, page faults.
 
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 

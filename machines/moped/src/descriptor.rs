@@ -113,7 +113,7 @@ pub(crate) enum Pair {
 pub(crate) struct TableEntry {
     pub(crate) descriptor: Descriptor,
     pub(crate) role: Role,
-    /// What its owner knows; of own entries.
+    /// The state that its owner keeps; of own entries only.
     pub(crate) state: State,
     /// Waits here for a match.
     pub(crate) unmatched: bool,
@@ -131,7 +131,7 @@ pub(crate) struct TableEntry {
     pub(crate) chosen: Option<usize>,
     /// Physical addresses of the first two pages.
     pub(crate) pages: [Option<u64>; 2],
-    /// Tells uses of an entry apart.
+    /// Distinguishes the uses of an entry.
     pub(crate) serial: u64,
 }
 

@@ -25,7 +25,7 @@ pub struct Account {
     pub offered: u64,
     /// Packets that found the input queue full.
     pub refused: u64,
-    /// Packets that software was given.
+    /// Packets that were passed to software.
     pub received: u64,
     /// Packets forwarded.
     pub forwarded: u64,

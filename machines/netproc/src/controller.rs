@@ -17,7 +17,7 @@ use crate::schedule::Schedule;
 
 pub use crate::schedule::ArrivalSchedule;
 
-/// A frame that arrives, and what the host knows of it.
+/// A frame that arrives, with its flow, class and time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// From the Ethernet header on, without frame check sequence.
@@ -80,10 +80,10 @@ pub struct Misuse {
     pub expected: &'static str,
 }
 
-/// What follows a store.
+/// The consequence of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StoreEffect {
-    /// Nothing that the machine must know.
+    /// None for the machine.
     None,
     /// Reception has begun.
     Ready,

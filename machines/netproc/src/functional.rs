@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Harts without timing: each executes one instruction in a cycle, and accesses take no time.
 //!
-//! Each hart keeps decoded instructions until its own fence.i, as a hardware instruction cache may. So a program that
-//! writes code and lacks a fence.i of some hart fails here.
+//! Each hart keeps decoded instructions until its own fence.i, as a hardware instruction cache may. A program that
+//! writes code and lacks the fence.i of a hart therefore fails here.
 
 mod execute;
 

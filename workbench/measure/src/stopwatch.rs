@@ -6,7 +6,7 @@
 //!
 //! - *One timestamp per segment*, of [`Effort::segment`] operations, gives the time of the segment.
 //!   The cost of a timestamp is subtracted. The median over the repetitions is the time of the
-//!   segment; interrupted repetitions fall out.
+//!   segment, which interrupted repetitions do not change.
 //! - *One timestamp per operation* perturbs the pipeline, and its times are too long, but it shows
 //!   which operations of a segment take longer. The medians, less the cost of a timestamp, are the
 //!   weights that divide the time of the segment among its operations.

@@ -170,7 +170,7 @@ impl Account {
         self.address_space(hart, asid);
     }
 
-    /// Adds the cycles up to `cycle` to what each hart is about to commit, which is at `pc(hart)`.
+    /// Adds the cycles up to `cycle` to the instruction that each hart is about to commit, which is at `pc(hart)`.
     pub(super) fn account_until(&mut self, cycle: u64, pc: impl Fn(usize) -> u64) {
         for hart in 0..self.harts.len() {
             self.spend(hart, pc(hart), cycle, false);
@@ -359,7 +359,7 @@ impl Account {
         }
     }
 
-    /// What a hart does at an address, for the timeline.
+    /// The activity of a hart at an address, for the timeline.
     fn shown(&self, hart: usize, pc: u64) -> Shown {
         let state = &self.harts[hart];
         if pc >> 63 != 0 || state.process.is_none() {
@@ -373,7 +373,7 @@ impl Account {
     }
 }
 
-/// What a hart does, as a timeline shows it.
+/// The activity of a hart, as a timeline shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// The program.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can be seen of the machine between two steps: states, counts, regions, records and messages.
+//! Observation of the machine between two steps: states, counts, regions, records and messages.
 
 use mb_guest::kernel::{Ended, KernelHost};
 use mb_processor::chip;
@@ -16,7 +16,7 @@ use super::{Execution, Machine, add};
 use crate::{Moped, MopedCounters};
 
 impl<F: Files> Machine<F> {
-    /// The regions with time so far, in order; that which goes on ends at the current cycle.
+    /// The regions with time so far, in order; the last one, if it has not ended, ends at the current cycle.
     #[must_use]
     pub fn regions(&self) -> Vec<MeasuredRegion> {
         let mut regions = self.regions.clone();
@@ -41,7 +41,7 @@ impl<F: Files> Machine<F> {
         self.account.timeline = Some(Timeline::default());
     }
 
-    /// What cores and devices did with time, in the Trace Event Format that the Perfetto viewer opens; nothing without
+    /// The activity of cores and devices with time, in the Trace Event Format that the Perfetto viewer opens; nothing without
     /// [`record_timeline`](Self::record_timeline). A cycle is shown as a nanosecond.
     #[must_use]
     pub fn timeline(&self) -> Option<String> {
@@ -141,7 +141,7 @@ impl<F: Files> Machine<F> {
         &self.host.host
     }
 
-    /// What the kernel wrote, with the function of each address `pc`, and the call of MPI in which it is.
+    /// The output of the kernel, with the function of each address `pc`, and the call of MPI in which it is.
     #[must_use]
     pub fn messages(&self) -> String {
         let mut text = String::new();
@@ -186,7 +186,7 @@ impl<F: Files> Machine<F> {
         text
     }
 
-    /// What a hart did without time.
+    /// The counts of a hart without time.
     #[must_use]
     pub fn counts(&self, hart: usize) -> ExecutedCounts {
         let mut counts = self.earlier[hart];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the machine is built from, and why it cannot be built.
+//! The parameters of the machine, and the errors of its construction.
 
 use mb_core::ParameterError;
 use mb_guest::kernel::BootError;
@@ -15,13 +15,13 @@ pub enum ExecutionMode {
     Functional,
     /// With time from the start on.
     Timing,
-    /// As the programs ask for by `mb_mark`: it becomes more detailed when the first process asks for it, and less
-    /// detailed when all processes that have asked for anything agree. Warm-up and timing both execute with time and
+    /// As the programs request by `mb_mark`: it becomes more detailed when the first process requests it, and less
+    /// detailed when all processes that have requested a mode agree. Warm-up and timing both execute with time and
     /// differ in how their regions are named. At the start of a program it is functional.
     Markers,
 }
 
-/// What the machine is built from. Without time, times are those of [`Functional`]: instructions of one hart; with time
+/// The parameters of the machine. Without time, times are those of [`Functional`]: instructions of one hart; with time
 /// they are cycles.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MachineParameters {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run with time has measured: counts at the begin and the end of each region.
+//! The measurements of a run with time: counts at the beginning and the end of each region.
 
 use mb_processor::chip::HartStatistics;
 use mb_processor::directory::{DirectoryStatistics, NodeStatistics};
@@ -38,10 +38,10 @@ impl MachineCounts {
     }
 }
 
-/// What the machine did between two changes of its mode.
+/// The activity of the machine between two changes of its mode.
 #[derive(Clone, Debug)]
 pub struct MeasuredRegion {
-    /// The mode that the programs asked for: 0 functional, 1 warm-up, 2 timing.
+    /// The mode that the programs requested: 0 functional, 1 warm-up, 2 timing.
     pub kind: u64,
     /// At its begin.
     pub begin: MachineCounts,

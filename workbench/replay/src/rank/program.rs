@@ -54,7 +54,7 @@ impl Rank<'_> {
                 return;
             }
             if record.kind == Kind::Done as u8 {
-                // Its call has returned: records of other threads behind it start later.
+                // Its call has returned: later records of other threads start later.
                 self.floor = self.floor.max(state.clock);
                 self.cursor += 1;
                 continue;
