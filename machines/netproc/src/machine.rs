@@ -267,8 +267,8 @@ impl Place {
     }
 }
 
-/// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is called with the
-/// number of packets completed and can end the run.
+/// Runs `processor`, which holds the memory of `image`, until every packet is accounted for. `progress` is called with
+/// the number of packets completed and can end the run.
 pub fn run<P: Processor, J: Judge>(
     image: &LoadedProgram,
     processor: &mut P,

@@ -323,8 +323,8 @@ impl Chip {
         }
     }
 
-    /// As [`run_observed`](Self::run_observed), for a chip with supervisor mode and one context per core: for a memory, a host and an observer
-    /// that are used with such chips only, this compiles less code.
+    /// As [`run_observed`](Self::run_observed), for a chip with supervisor mode and one context per core: for a memory,
+    /// a host and an observer that are used with such chips only, this compiles less code.
     ///
     /// # Errors
     /// A hart cannot execute its next instruction. The chip can be examined, but not continued.

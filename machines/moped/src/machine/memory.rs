@@ -15,8 +15,8 @@ use mb_processor::system::{
 use super::messages::Messages;
 use crate::device::Moped;
 
-/// The devices as the caches see them: uncached registers. Without them they are away, for the time in which they
-/// themselves use the caches.
+/// The devices as the caches see them: uncached registers. `moped` is `None` while the devices themselves use the
+/// caches.
 #[derive(Clone, Debug)]
 struct Ports {
     moped: Option<Box<Moped>>,

@@ -51,9 +51,9 @@ struct Open {
     room: Option<u32>,
 }
 
-/// The messages that the devices have moved. Every message is compared in the cycle in which its receive becomes complete: the bytes
-/// of the send buffer and of the receive buffer, each through the page table of its process, as the caches have them.
-/// In this cycle neither process may change its buffer, because neither has been notified.
+/// The messages that the devices have moved. Every message is compared in the cycle in which its receive becomes
+/// complete: the bytes of the send buffer and of the receive buffer, each through the page table of its process, as the
+/// caches have them. In this cycle neither process may change its buffer, because neither has been notified.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
     records: Vec<MessageRecord>,

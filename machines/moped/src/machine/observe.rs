@@ -41,8 +41,8 @@ impl<F: Files> Machine<F> {
         self.account.timeline = Some(Timeline::default());
     }
 
-    /// The activity of cores and devices with time, in the Trace Event Format that the Perfetto viewer opens; nothing without
-    /// [`record_timeline`](Self::record_timeline). A cycle is shown as a nanosecond.
+    /// The activity of cores and devices with time, in the Trace Event Format that the Perfetto viewer opens; nothing
+    /// without [`record_timeline`](Self::record_timeline). A cycle is shown as a nanosecond.
     #[must_use]
     pub fn timeline(&self) -> Option<String> {
         let mut timeline = self.account.timeline.clone()?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The operands of instructions other than register numbers: permutes, operand 2 and truth tables, each with its meaning.
+//! The operands of instructions other than register numbers: permutes, operand 2 and truth tables, each with its
+//! meaning.
 
 use super::AluReg;
 use crate::layout::Half;
