@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Runs test programs on an MPI library and writes their outcomes; judges nothing.
+/* Runs test programs on an MPI library and writes their outcomes, without judging them.
  *
  *   conform PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT
  *   conform lacks

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Performs the operations of one rank of a test program and reports what each call returned. It judges nothing.
+/* Performs the operations of one rank of a test program and reports what each call returned, without judging it.
  *
  * `start_mpi`, `interpreter_init`, `perform_program` on all ranks any number of times, `interpreter_end`,
  * MPI_Finalize. */

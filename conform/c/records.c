@@ -144,7 +144,7 @@ void report_bytes(int kind, int step, const MPI_Status *status, const unsigned c
   tell(record);
 }
 
-/* The receive of an MPI_Isendrecv is complete: libraries differ in its status, so that the payload tells its length. */
+/* The receive of an MPI_Isendrecv is complete: libraries differ in its status, so that the payload shows its length. */
 void report_isendrecv(int op, int step, const MPI_Status *status) {
   OutcomeRecord record = {.kind = RECORD_RECEIVED, .at = current, .step = step, .message = NO_MESSAGE};
   set_status(&record, status, type[op]);

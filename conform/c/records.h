@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The buffers of operations, and the records of what their calls returned. It judges nothing. */
+/* The buffers of operations, and the records of what their calls returned, without judging it. */
 #ifndef MATCHBENCH_CONFORM_RECORDS_H
 #define MATCHBENCH_CONFORM_RECORDS_H
 

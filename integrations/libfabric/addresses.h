@@ -78,7 +78,7 @@ static __attribute__((noinline)) void settle_changes(struct context *context) {
   resolve_untagged(context);
 }
 
-/* Every operation begins with this: whatever address became known before it counts for it. */
+/* Called at the beginning of each operation, which takes into account every address that became known before. */
 static inline void settle(struct context *context) {
   if (__atomic_load_n(&context->changed, __ATOMIC_RELAXED)) settle_changes(context);
 }

@@ -205,7 +205,7 @@ static void discard(struct entry *entry, bool tagged) {
   ofi_buf_free(entry);
 }
 
-/* Says what a status of mbmatch means for libfabric, if it is neither a match nor the lack of one. */
+/* The error of libfabric for a status of mbmatch, if it is neither a match nor the lack of one. */
 static int failed(mbmatch_status_t status) {
   if (status == MBMATCH_NO_MEMORY) return -FI_ENOMEM;
   FI_WARN(&core_prov, FI_LOG_EP_CTRL, "mbmatch: %s\n", mbmatch_strerror(status));

@@ -105,7 +105,7 @@ static bool is_root_allowed(const struct mbr_comm *comm, int32_t root) {
 }
 
 /* Fills the record of a collective, with its per-peer sizes; false if the communicator is unknown, or MPI refuses the
- * arguments, which `frame->refused` tells apart. */
+ * arguments, which `frame->refused` distinguishes. */
 static bool collective_record(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                               struct mbr_record *record, uint64_t **words_p, uint64_t *count_p) {
     const struct mbr_comm *comm = mbr_comm_find(thread, a[role->comm]);

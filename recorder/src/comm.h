@@ -12,7 +12,7 @@
 #include "trace.h"
 
 /* Keeps the group of the world: that of MPI_COMM_WORLD, or of the process set mpi://WORLD of the session at this address.
- * Returns the caller's rank and the size of the world; false if MPI does not tell them. */
+ * Returns the caller's rank and the size of the world; false if MPI does not report them. */
 bool mbr_world_find(mbr_word session, int *rank, int *size);
 
 /* Writes the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF, which a program that has sessions only

@@ -54,7 +54,7 @@ struct mbr_library {
 
 extern struct mbr_library mbr_library;
 
-/* What is asked of the MPI library beside the functions that are wrapped, and the data of Open MPI. */
+/* Functions of the MPI library that are used beside the wrapped ones, and the data of Open MPI. */
 #define MBR_ASKED(X)                                                                                                \
     X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group)             \
     X(Group_translate_ranks) X(Group_free) X(Group_rank) X(Group_size) X(Type_size_x) X(Get_elements_x)             \

@@ -148,7 +148,7 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
 
 /* Reserves `count` records and fills the first two with the halves of the call, the second with the
  * spans of all. What was asked for is left in `frame`. Returns the slot of the first, 0 if the
- * communicator is not known or MPI refuses the arguments; `frame->refused` tells which. */
+ * communicator is not known or MPI refuses the arguments; `frame->refused` says which. */
 static uint64_t sendrecv_put(struct mbr_thread *thread, struct frame *frame, const mbr_word *a, const struct role *role,
                              uint64_t spans, uint64_t count) {
     struct mbr_record send, recv = record_of(thread, frame->begin, RECV, SENDRECV);

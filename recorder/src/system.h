@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What the recorder needs of the system below it. system_linux.c: ranks are processes of Linux. system_chip.c
+ * The interface between the recorder and the system. system_linux.c: ranks are processes of Linux. system_chip.c
  * (MBR_CHIP): ranks run on the simulated chip, whose kernel (guest/kernel) maps no files.
  */
 #ifndef MBR_SYSTEM_H
@@ -28,7 +28,7 @@ bool mbr_system_counter(void);
 uint64_t mbr_system_cpu_ns(void);
 
 /* Time for which the thread that initialized MPI was ready to run and waited for a processor since
- * `mbr_system_delay_start`, ns; UINT64_MAX if the system does not tell. */
+ * `mbr_system_delay_start`, ns; UINT64_MAX if the system does not report it. */
 void mbr_system_delay_start(void);
 uint64_t mbr_delay_ns(void);
 

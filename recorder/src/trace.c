@@ -283,7 +283,7 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
         mbr_warn("not recorded: cannot create %s: %s", path, strerror(errno));
         return false;
     }
-    /* Held until the process ends, so that the launcher can tell a rank that ended from one that still
+    /* Held until the process ends, so that the launcher can distinguish a rank that ended from one that still
      * runs. Some file systems have no locks. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     fcntl(file.fd, F_SETLK, &lock);
