@@ -113,7 +113,7 @@ def choose_engines(
 
 
 def refuse_doubles(chosen: Iterable[Engine]) -> None:
-    """Refuse engines of different origin with one name: rows of tables would not say which one they are of.
+    """Refuse engines of different origin with one name: rows of tables would be ambiguous.
 
     Raises
     ------

@@ -54,7 +54,7 @@ fn rank_file(rank: usize) -> String {
     format!("rank-{rank:05}.mbt")
 }
 
-/// The first byte selects what the others are: `meta.json`, a bundle, or equal parts for up to
+/// The first byte selects the meaning of the others: `meta.json`, a bundle, or equal parts for up to
 /// eight rank files.
 ///
 /// # Panics

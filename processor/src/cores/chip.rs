@@ -12,10 +12,10 @@
 //! ```
 //!
 //! One model with parameters: a simultaneous multithreaded processor is one core with many
-//! contexts, a chip multiprocessor has many cores with one context. Function and timing are not
-//! apart, as in the other cores: an instruction takes its operands when it is issued, a load takes
-//! its value when memory answers, a store goes to memory when it commits. Wrong paths are fetched,
-//! executed and squashed.
+//! contexts, a chip multiprocessor has many cores with one context. Unlike in the other cores, function
+//! and timing are not separate: an instruction takes its operands when it is issued, a load takes its
+//! value when memory answers, a store goes to memory when it commits. Wrong paths are fetched, executed
+//! and squashed.
 //!
 //! # Rules of a cycle
 //!
@@ -50,8 +50,8 @@
 //!    instructions together, each with at most one access to the instruction cache, up to the first
 //!    branch that is predicted taken. A context keeps the last block that it has read. After a
 //!    branch that is predicted taken without a BTB entry, fetch continues after it for `misfetch`
-//!    cycles. After a system call, fence.i, wrs and a write of a
-//!    CSR other than fflags a context fetches nothing until that instruction commits.
+//!    cycles. After a system call, fence.i, wrs and a write of a CSR other than fflags, a context
+//!    fetches nothing until that instruction commits.
 //!
 //! # Memory order
 //!
@@ -62,8 +62,8 @@
 //!
 //! Cores that have one instruction at a time have none of these stages: [`IssueOrder::Blocking`].
 //!
-//! Harts may have supervisor mode: [`Chip::with_supervisor`]. Then addresses are translated when they
-//! are fetched from and when they are computed, and traps are precise; see [`TranslationConfig`].
+//! Harts may have supervisor mode: [`Chip::with_supervisor`]. Then addresses are translated at fetch
+//! and when an access has computed them, and traps are precise; see [`TranslationConfig`].
 //!
 //! Not modelled: register files with fewer ports than operands, several instruction queues.
 //!

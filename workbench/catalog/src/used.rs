@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which engines a process uses, for the tests: a test that passed is left out until an engine that it used changes
-//! (`tests/unchanged.py`). Builds without `debug_assertions`, such as the package, have nothing of this.
+//! (`tests/unchanged.py`). Builds without `debug_assertions`, such as the package, do not contain it.
 //!
 //! No code of an engine runs before its preset was found here: its parameters come from nowhere else.
 

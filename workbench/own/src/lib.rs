@@ -3,7 +3,7 @@
 //!
 //! - [`program`]: a match program on the engine `microcode`, in place of one of `match_unit/ucode`.
 //! - [`library`]: an engine in a shared library, called over the interface of `spec/engine.md`.
-//! - [`description`]: what a library, or a class in Python, says of its engine.
+//! - [`description`]: the description of an engine by its library, or by its class in Python.
 //! - [`watched`]: a user-defined engine in a replay.
 //!
 //! [`check`] runs one on the case corpus and on random streams, with the parameters of the comparison, against the
@@ -27,7 +27,7 @@ pub use mb_plugin::HEADER;
 pub use mb_testkit::kit::{Check, EngineVerdict};
 pub use program::OwnProgram;
 
-/// Refuses the name of an engine of matchbench: rows of tables would not say which one they are of.
+/// Refuses the name of an engine of matchbench: rows of tables would be ambiguous.
 ///
 /// # Errors
 /// When it is one.

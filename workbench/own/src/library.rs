@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! User-defined engines in shared libraries: opened by path and called over the interface of `spec/engine.md`.
 //!
-//! A file is looked at before anything in it runs: its format, its machine and its symbols. A library stays open until
+//! A file is examined before any of its code runs: its format, its machine and its symbols. A library stays open until
 //! the process ends, so that no engine outlives its code.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::description::{Description, LONGEST};
 use crate::watched::{Patience, Watched};
 
-/// Refusals or events without a completion after which a library is said to hang.
+/// Refusals or events without a completion after which a library is considered to hang.
 const PATIENCE: Patience = Patience(10_000_000);
 /// The same in the test kit, whose sequences are short.
 const PATIENCE_IN_THE_KIT: Patience = Patience(200_000);
@@ -95,7 +95,7 @@ pub fn choose(path: &str, preset: Option<&str>) -> Result<EngineChoice, String> 
     Ok(EngineChoice { own: Some(library), ..chosen })
 }
 
-/// Looks at the bytes of a file without running any of them.
+/// Examines the bytes of a file without running its code.
 fn examine(content: &[u8]) -> Result<(), String> {
     let expected = format!("expected a shared library for {}", std::env::consts::ARCH);
     let file = object::File::parse(content).map_err(|_| format!("found no object file, {expected}"))?;

@@ -25,7 +25,7 @@ pub struct Watched<E> {
     reference: Option<Reference>,
     patience: Patience,
     owed: u64,
-    /// The latest time that the engine was brought to.
+    /// The latest time up to which the engine was run.
     now: Picos,
     last_at: Picos,
     refused: u32,
@@ -47,7 +47,7 @@ impl<E: ReplayEngine> Watched<E> {
         Self::new(engine, patience, Some(Reference::default()))
     }
 
-    /// Watches that `engine` goes on, and leaves what it says to the judge of the test kit.
+    /// Checks that `engine` makes progress; the test kit judges its outcomes.
     #[must_use]
     pub fn in_the_kit(engine: E, patience: Patience) -> Self {
         Self::new(engine, patience, None)

@@ -107,7 +107,7 @@ impl Headers {
 /// Whether a datagram of IPv6 is a fragment after the first.
 ///
 /// Walks the extension headers that are whole. The iterator of etherparse 0.21 cannot be used: if the last whole header
-/// announces another one that is cut off, it reads behind the frame.
+/// announces another one that is cut off, it reads beyond the frame.
 fn is_later_fragment(extensions: &Ipv6ExtensionsSlice) -> bool {
     let (mut next, mut rest) = (extensions.first_header(), extensions.slice());
     loop {

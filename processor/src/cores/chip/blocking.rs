@@ -323,7 +323,7 @@ impl Shared {
         from(first).max(from(second)).max(third)
     }
 
-    /// Executes the next instruction from issue to commit. False: it cannot; nothing has happened.
+    /// Executes the next instruction from issue to commit. False: this is not possible, and nothing has changed.
     #[expect(clippy::inline_always, reason = "one caller")]
     #[inline(always)]
     fn execute_at_once<S: Setting>(
@@ -458,7 +458,7 @@ impl Shared {
 }
 
 impl Context {
-    /// Adds what instructions did that were executed at once.
+    /// Adds the counts and effects of instructions that were executed at once.
     fn end_batch(&mut self, batch: &Batch, config: &ChipConfig) {
         let statistics = &mut self.statistics;
         self.at_once += batch.executed;

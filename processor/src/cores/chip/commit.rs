@@ -38,7 +38,7 @@ impl Shared {
                 Err(Waits) => return false,
             }
         } else {
-            // Without a jump for loads, which are hard to predict.
+            // Without a branch for loads, which would be hard to predict.
             context.accesses -= usize::from(entry.decoded.kind == Kind::Load);
             if !S::NARROW {
                 context.loads &= !bit(number);
@@ -79,9 +79,8 @@ impl Shared {
         true
     }
 
-    /// Does what the oldest instruction of a context, which has ended and is neither of
-    /// [`Kind::Integer`] nor a load with a value, does when it commits: traps, stores, teaches the
-    /// predictor. Returns the address at which fetch continues, if it is redirected.
+    /// Performs the effects of the commit of the oldest instruction of a context, which has ended and is
+    /// neither of [`Kind::Integer`] nor a load with a value: traps, stores, training of the predictor. Returns the address at which fetch continues, if it is redirected.
     fn finish_oldest<S: Setting>(
         &mut self,
         context: &mut Context,
