@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Any bits as a word, any bytes as an image with a right checksum: they are refused, or the word has the same bits and text again.
+//! Any bits as a word, any bytes as an image with a right checksum: they are refused, or the word has the same bits and
+//! text again.
 
 use mb_asm::{Encoded, Word, assemble_word, image};
 

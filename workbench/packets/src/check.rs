@@ -89,8 +89,8 @@ impl Checker {
         Self { expectations, connections: BTreeMap::new(), checked: 0, mismatches: Vec::new(), mismatch_count: 0 }
     }
 
-    /// After the last packet: reported segments whose predecessors were never reported are mismatches. Not called after a
-    /// run that ended early, in which workers still have the predecessors of such segments.
+    /// After the last packet: reported segments whose predecessors were never reported are mismatches. Not called after
+    /// a run that ended early, in which workers still have the predecessors of such segments.
     pub fn finish(&mut self) {
         for followed in std::mem::take(&mut self.connections).into_values() {
             for (number, waiting) in followed.waiting {

@@ -80,7 +80,8 @@ impl Shared {
     }
 
     /// Performs the effects of the commit of the oldest instruction of a context, which has ended and is
-    /// neither of [`Kind::Integer`] nor a load with a value: traps, stores, training of the predictor. Returns the address at which fetch continues, if it is redirected.
+    /// neither of [`Kind::Integer`] nor a load with a value: traps, stores, training of the predictor. Returns the
+    /// address at which fetch continues, if it is redirected.
     fn finish_oldest<S: Setting>(
         &mut self,
         context: &mut Context,
