@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import forked, idle_ranks, reads, unchanged
+from tests import forked, idle_ranks, reads, shared, unchanged
 from tests.engines_used import EnginesUsed
 from tests.rust_programs import Part
 from xdist.remote import Producer
@@ -303,6 +303,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts background jobs with SIGINT ignored, which every process of a test would inherit.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        shared.begin()
     record = os.environ.get(unchanged.RECORD)
     if record is not None:
         config.stash[ENGINES_USED] = EnginesUsed()

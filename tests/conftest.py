@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import matchbench as mb
-from tests import forked
+from tests import forked, shared
 from tests.browser import launched
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ settings.register_profile("shared processors", deadline=None, suppress_health_ch
 settings.load_profile("shared processors")
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _runners_are_built_once() -> None:
+    """Share the C runner of `mpi conform` in `make test`."""
+    if shared.OF_MAKE_TEST in os.environ:
+        shared.build_runners_once()
 
 
 @pytest.fixture

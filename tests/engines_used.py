@@ -16,7 +16,7 @@ VARIABLE = "MATCHBENCH_ENGINES_USED"
 Value = TypeVar("Value")
 
 
-def _note(engines: set[str]) -> None:
+def note(engines: set[str]) -> None:
     """Note engines as the build does."""
     if folder := os.environ.get(VARIABLE):
         for name in engines:
@@ -24,7 +24,7 @@ def _note(engines: set[str]) -> None:
 
 
 @contextmanager
-def _apart() -> Iterator[set[str]]:
+def apart() -> Iterator[set[str]]:
     """Collect the engines that are used inside; they are noted in the folder outside when it ends."""
     engines: set[str] = set()
     outside = os.environ.get(VARIABLE)
@@ -38,7 +38,7 @@ def _apart() -> Iterator[set[str]]:
         finally:
             os.environ[VARIABLE] = outside
             engines |= {note.name for note in Path(inside).iterdir()}
-            _note(engines)
+            note(engines)
 
 
 def remembered(function: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -48,9 +48,9 @@ def remembered(function: Callable[[str], Value]) -> Callable[[str], Value]:
     def call(argument: str) -> Value:
         if argument in known:
             value, engines = known[argument]
-            _note(engines)
+            note(engines)
             return value
-        with _apart() as engines:
+        with apart() as engines:
             value = function(argument)
         known[argument] = value, engines
         return value
@@ -75,7 +75,7 @@ class EnginesUsed:
     @contextmanager
     def making(self, fixture: str) -> Iterator[None]:
         """Keep what a fixture uses, together with others of its name: later tests get the same value."""
-        with _apart() as engines:
+        with apart() as engines:
             yield
         self.of_fixtures[fixture] = self.of_fixtures.get(fixture, set()) | engines
 

@@ -8,7 +8,8 @@ of its client (`forked.c`) and runs `matchbench.__main__.main`.
 Without the variable (pytest alone, and `make nightly`) a command is a process of its own. So it is for
 commands with other variables of the interpreter, and for pages that are to show what a user starts.
 
-Shared by forks: the seed of hashes, and modules that a command forgot to import.
+Shared by forks: the seed of hashes, modules that a command forgot to import, and within a session what
+`tests/shared.py` keeps: measurements of papers, and the C runner of `mpi conform`.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NoReturn
 
+from tests import shared
+
 ROOT = Path(__file__).resolve().parent.parent
-SWITCH = "MATCHBENCH_FORKED"
+SWITCH = shared.OF_MAKE_TEST
 _CLIENT = Path(__file__).with_suffix(".c")
 _STREAMS = 3
 _NUMBER = struct.Struct("i")
@@ -201,6 +204,9 @@ def _become(request: Request) -> None:
     sys.argv = ["matchbench", *request.words]
     sys.path[0] = os.fsdecode(request.directory)
     sys.modules["__main__"] = importlib.import_module("matchbench.__main__")
+    module = importlib.import_module("matchbench.reproduce")
+    vars(module)["reproduce"] = partial(shared.reproduction, vars(module)["reproduce"])
+    shared.build_runners_once()
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = _written(1, "strict")
     sys.stderr = _written(2, "backslashreplace")

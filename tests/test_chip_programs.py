@@ -3,9 +3,9 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +13,9 @@ import pytest
 
 import matchbench as mb
 from matchbench.cli import main
+from tests import forked, shared
 
 GUEST = Path(__file__).resolve().parent.parent / "guest" / "mpi"
-RECORDER = GUEST.parent.parent / "recorder"
 COMPILER = "riscv64-linux-gnu-gcc"
 SMALL = ["--memory", "64", "--patience", "1000000", "--quiet"]
 RANKS = 4
@@ -104,13 +104,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the library and the recorder once."""
     if shutil.which(COMPILER) is None:
         pytest.skip(f"{COMPILER} is not installed")
+    library = shared.chip_recorder()
     folder = tmp_path_factory.mktemp("chip")
-    for source, goal in (
-        (GUEST, folder / "chip" / "libmpi.a"),
-        (RECORDER, folder / "recorder" / "chip" / "record.o"),
-    ):
-        words = ["make", "--silent", "-j2", "-C", str(source), str(goal), f"OUT={goal.parent.parent}"]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    for name in ("chip", "recorder"):
+        shutil.copytree(library / name, folder / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MB_MPI_BUILD", str(folder))
         build(folder / "traced", TRACED, "--record")
@@ -129,7 +126,7 @@ def test_random_programs_keep_the_order_on_cores_and_caches_with_time(
     options: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = tmp_path / "matchbench"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m matchbench "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(forked.command())} "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("MATCHBENCH", str(command))
     monkeypatch.setenv("MB_MPI_BUILD", str(folder))

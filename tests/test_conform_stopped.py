@@ -21,6 +21,8 @@ from tests.processes import PATIENCE_S
 MPICC = next((mpicc for name in ("openmpi", "mpich") if (mpicc := shutil.which(f"mpicc.{name}"))), None)
 LIMIT_S = 3.0
 STOPPED_S = 4.5
+# So many that the ranks are stopped before the last one.
+MANY = 200
 WITHOUT = (
     "null",
     "truncation",
@@ -60,7 +62,7 @@ def processes_of(program: Path) -> list[int]:
 
 def test_ranks_that_were_stopped_for_longer_than_the_limit_are_not_stuck(tmp_path: Path) -> None:
     runner = Runner(find(MPICC), tmp_path, LIMIT_S)
-    programs = Programs(1, 0, 600, ranks=2, without=list(WITHOUT))
+    programs = Programs(1, 0, MANY, ranks=2, without=list(WITHOUT))
     stopped: list[int] = []
 
     def stop_once(done: int) -> None:
@@ -80,7 +82,7 @@ def test_ranks_that_were_stopped_for_longer_than_the_limit_are_not_stuck(tmp_pat
     assert len(stopped) == 2
     assert time.monotonic() - began > STOPPED_S
     assert job.judged["failures"] == []
-    assert job.judged["next"] == 600
+    assert job.judged["next"] == MANY
     # The learned limit is not that of a program that was stopped.
     assert job.longest_seconds < LIMIT_S
 

@@ -27,7 +27,16 @@ def test_process(number):
 def repository(folder: Path) -> None:
     """Give a folder the configuration of the tests of this repository."""
     (folder / "tests").mkdir()
-    own = ("__init__", "engines_used", "forked", "idle_ranks", "reads", "rust_programs", "unchanged")
+    own = (
+        "__init__",
+        "engines_used",
+        "forked",
+        "idle_ranks",
+        "reads",
+        "rust_programs",
+        "shared",
+        "unchanged",
+    )
     for name in ("conftest.py", "tests/seconds.json", *(f"tests/{each}.py" for each in own)):
         shutil.copy(ROOT / name, folder / name)
 
@@ -103,7 +112,7 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     _, _, shown = printed.partition("processor time: ")
     assert re.search(r" s tests/test_cli\.py\n[\d.]+ s tests/test_launchers\.py\n", shown), printed
     # What failed runs again; what passed does not.
-    status, printed = results("--numprocesses", "2")
+    status, printed = results()
     assert (status, "1 failed in" in printed) == (1, True), printed
     assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
     # A change to an engine concerns every file but those without engines, if nobody notes which engines run.
@@ -119,10 +128,10 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     status, printed = results("--numprocesses", "2", **notes)
     assert (status, "8 passed" in printed) == (0, True), printed
     other.write_text("fn engine() {} // changed\n")
-    status, printed = results("--numprocesses", "2", **notes)
+    status, printed = results(**notes)
     assert (status, "\n8 tests left out" in printed) == (0, True), printed
     engine.write_text("fn engine() {} // changed again\n")
-    status, printed = results("--numprocesses", "2", **notes)
+    status, printed = results(**notes)
     assert (status, "5 passed" in printed, "\n3 tests left out" in printed) == (0, True, True), printed
     (tmp_path / "tests" / "test_compare.py").unlink()
     status, printed = results(MATCHBENCH_ALL="1")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import shared
+
 STUDIES = Path(__file__).resolve().parent.parent / "studies"
 STUDY = STUDIES / "gu2011_figures"
 COMPILER = "riscv64-linux-gnu-gcc"
@@ -19,7 +21,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the programs once; the folder in which they are."""
     if shutil.which(COMPILER) is None:
         pytest.skip(f"{COMPILER} is not installed")
-    return tmp_path_factory.mktemp("programs")
+    folder = tmp_path_factory.mktemp("programs")
+    shutil.copytree(shared.guest_mpi("chip") / "chip", folder / "chip")
+    return folder
 
 
 def measure(*words: str, script: Path = STUDY / "measure.py") -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,7 @@ from matchbench._native import TestPrograms as Programs
 from matchbench.cli import main
 from matchbench.mpi.conform_runner import Runner
 from matchbench.mpi.launch import find
+from tests import shared
 from tests.processes import PATIENCE_S
 
 GUEST = Path(__file__).resolve().parent.parent / "guest" / "mpi"
@@ -47,6 +48,9 @@ SEED = os.environ.get("MATCHBENCH_GUEST_MPI_SEED", "1")
 FAULT_PROGRAMS = 100
 FAULT_BATCH = 10
 FAULT_LIMIT_S = 10
+# Ranks that spin while they wait, as the library lets them, are for `make nightly`.
+NIGHTLY = "MATCHBENCH_GUEST_MPI_PROGRAMS" in os.environ
+pytestmark: list[pytest.MarkDecorator] = [] if NIGHTLY else [pytest.mark.usefixtures("sleeping_ranks")]
 # Faults: file, what is replaced, and by what; then the transport and the kinds of failure that show them.
 UNEXPECTED = (
     "    message->next = NULL;\n    *unexpected_last = message;\n    unexpected_last = &message->next;\n"
@@ -125,14 +129,20 @@ def build(directory: Path, platform: str = "host", source: Path = GUEST) -> Path
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("guest-mpi"))
+def built() -> Path:
+    return shared.guest_mpi("host")
+
+
+@functools.cache
+def folder() -> Path:
+    """Make a folder for programs, which stays as long as those of the session."""
+    return shared.once("guest-mpi-programs", Path.mkdir)
 
 
 @functools.cache
 def program(source: Path, library: Path, *, compiler: str = "mpicc-host", platform: str = "host") -> Path:
     """Compile a program once."""
-    binary = library / f"{source.stem}.{platform}"
+    binary = folder() / f"{source.stem}.{platform}"
     options = ["-O1", "-Wall", "-Wextra", f"-I{EXAMPLES}"]
     if platform == "host":
         run(GUEST / compiler, *options, source, "-o", binary, "-lm", variables={"MB_MPI_BUILD": str(library)})
@@ -162,8 +172,8 @@ def test_the_examples_find_their_answers(name: str, transport: str, built: Path)
     source = next(path for path in EXAMPLES.glob(f"{name}.*") if path.suffix in {".c", ".cpp", ".f90"})
     compiler = {".c": "mpicc-host", ".cpp": "mpicxx-host", ".f90": "mpifort-host"}[source.suffix]
     if source.suffix == ".f90":
-        binary = built / "sweep.host"
-        options = ["-std=f2018", "-cpp", f"-J{built}"]
+        binary = folder() / "sweep.host"
+        options = ["-std=f2018", "-cpp", f"-J{folder()}"]
         run(GUEST / compiler, *options, source, "-o", binary, variables={"MB_MPI_BUILD": str(built)})
     else:
         binary = program(source, built, compiler=compiler)
@@ -345,17 +355,17 @@ def test_the_published_return_deadlocks(built: Path) -> None:
 @pytest.mark.skipif(shutil.which(RISCV) is None, reason=f"{RISCV} is not installed")
 @pytest.mark.skipif(shutil.which("qemu-riscv64") is None, reason="qemu-riscv64 is not installed")
 def test_riscv_programs_run_under_qemu(tmp_path: Path) -> None:
+    # The library of the chip, with the same compiler and options: only the platform is another file.
+    chip = shared.guest_mpi("chip")
+    shutil.copytree(chip / "chip", tmp_path / "riscv-host")
+    (tmp_path / "riscv-host" / "libmpi.a").unlink()
     build(tmp_path, "riscv-host")
     for name in ("halo3d", "cg", "tasks"):
         binary = program(EXAMPLES / f"{name}.c", tmp_path, platform="riscv-host")
         for transport in ("shm", "moped"):
             launch(3, binary, *SMALL[name], variables={"MB_MPI_RUN": "qemu-riscv64", **TRANSPORTS[transport]})
-    # The library of the chip, with the same compiler and options: only the platform is another file.
-    shutil.copytree(tmp_path / "riscv-host", tmp_path / "chip")
-    (tmp_path / "chip" / "libmpi.a").unlink()
-    build(tmp_path, "chip")
     # A program that is alone.
-    binary = program(GUEST / "tests" / "collectives.c", tmp_path, platform="chip")
+    binary = program(GUEST / "tests" / "collectives.c", chip, platform="chip")
     assert "collectives: passed on 1 ranks" in run("qemu-riscv64", binary)
 
 

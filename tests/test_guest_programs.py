@@ -7,6 +7,7 @@
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ import pytest
 
 import matchbench as mb
 from matchbench.record import library
+from tests import shared
 from tests.conftest import Command
 from tests.processes import PATIENCE_S
 
@@ -49,42 +51,61 @@ FAULTS = [
 pytestmark = pytest.mark.usefixtures("sleeping_ranks")
 
 
-def build(folder: Path, *words: str) -> Path:
-    """Build into `folder`; further words for make, such as the one program wanted."""
+def build(folder: str, *words: str) -> Path:
+    """Build into a folder that tests share; the words are an option of make and the program wanted."""
     for tool in ("make", "mpicc.openmpi", LAUNCHER[0]):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    command = ["make", "--silent", "-C", str(PROGRAMS), "MPI=openmpi", f"BUILD={folder}", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return folder
+    options = [word for word in words if "=" in word]
+    programs = [word for word in words if "=" not in word]
+
+    def make(built: Path) -> list[str]:
+        goals = [str(built / name) for name in programs]
+        return ["-C", str(PROGRAMS), "MPI=openmpi", f"BUILD={built}", *options, *goals]
+
+    return shared.made(folder, make)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A folder of programs, and what is preloaded into them."""
+
+    folder: Path
+    preloaded: Path | None = None
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built() -> Built:
     """Build the programs as they are."""
-    return build(tmp_path_factory.mktemp("programs"))
+    return Built(build("guest-programs"))
 
 
 @pytest.fixture(scope="module")
-def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the programs with `faults.c`."""
-    return build(tmp_path_factory.mktemp("spoiled"), "WITH=tests/faults.c")
+def spoiled(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Give the programs with `faults.c`."""
+    library = tmp_path_factory.mktemp("spoiled") / "libfaults.so"
+    options = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run(["mpicc.openmpi", *options, PROGRAMS / "tests" / "faults.c"], check=True)  # noqa: S607 - of the PATH
+    return Built(built.folder, library)
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the patterns with `faults.c` and a check of each measured iteration."""
-    folder = tmp_path_factory.mktemp("checked")
-    return build(folder, "WITH=tests/faults.c", "EXTRA=-DCHECK_EACH=1", str(folder / "imb"))
+def checked(spoiled: Built) -> Built:
+    """Build the patterns with a check of each measured iteration, for `faults.c`."""
+    return Built(build("guest-programs-checked", "EXTRA=-DCHECK_EACH=1", "imb"), spoiled.preloaded)
 
 
-def run(folder: Path, ranks: int, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(built: Built, ranks: int, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program with its arguments on `ranks` ranks."""
     name, *arguments = program.split()
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    libraries = [str(built.preloaded)] if built.preloaded else []
+    libraries += filter(None, [os.environ.get("LD_PRELOAD")])
     return subprocess.run(
-        [*LAUNCHER, str(ranks), str(folder / name), *arguments],
+        [
+            *(*LAUNCHER, str(ranks), "env", f"LD_PRELOAD={':'.join(libraries)}"),
+            *(str(built.folder / name), *arguments),
+        ],
         env={**os.environ, **root, **environment},
         capture_output=True,
         text=True,
@@ -95,7 +116,7 @@ def run(folder: Path, ranks: int, program: str, **environment: str) -> subproces
 
 @pytest.mark.parametrize("ranks", [1, RANKS])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_kernel_finds_the_published_answer(built: Path, kernel: str, ranks: int) -> None:
+def test_a_kernel_finds_the_published_answer(built: Built, kernel: str, ranks: int) -> None:
     done = run(built, ranks, kernel)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{kernel.upper()} ranks={ranks} verified residual=")
@@ -103,7 +124,7 @@ def test_a_kernel_finds_the_published_answer(built: Path, kernel: str, ranks: in
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(("ranks", "size"), [(RANKS, 16384), (3, 1 << 20)])
-def test_a_pattern_moves_every_byte(built: Path, pattern: str, ranks: int, size: int) -> None:
+def test_a_pattern_moves_every_byte(built: Built, pattern: str, ranks: int, size: int) -> None:
     # Buffers at other distances from a line too.
     for offsets in ({}, {"MB_OFFSETS": "8,40"}):
         done = run(built, ranks, f"imb {pattern} {size} 5 2", **offsets)
@@ -112,7 +133,7 @@ def test_a_pattern_moves_every_byte(built: Path, pattern: str, ranks: int, size:
 
 
 @pytest.mark.parametrize(("program", "fault", "number"), FAULTS)
-def test_a_fault_is_noticed(spoiled: Path, program: str, fault: str, number: int) -> None:
+def test_a_fault_is_noticed(spoiled: Built, program: str, fault: str, number: int) -> None:
     # Messages of one number or two have no mirror image.
     least = "64" if fault == "mirrored" else "1"
     done = run(spoiled, 4, program, FAULT=fault, FAULT_NUMBER=str(number), FAULT_BYTES=least)
@@ -121,21 +142,21 @@ def test_a_fault_is_noticed(spoiled: Path, program: str, fault: str, number: int
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_fault_in_any_iteration_is_noticed_on_request(checked: Path, pattern: str) -> None:
+def test_a_fault_in_any_iteration_is_noticed_on_request(checked: Built, pattern: str) -> None:
     done = run(checked, 4, f"imb {pattern}", FAULT=PATTERNS[pattern], FAULT_NUMBER="3")
     assert done.returncode == 1, done.stdout
     assert " ranks=4 WRONG residual=" in done.stdout
 
 
 @pytest.mark.parametrize("program", ["mg", "sp", "imb XC"])
-def test_markers_bound_the_measured_part(spoiled: Path, program: str) -> None:
+def test_markers_bound_the_measured_part(spoiled: Built, program: str) -> None:
     done = run(spoiled, 4, program, PRINT_MARKERS="1")
     assert done.returncode == 0, done.stderr
     # Warm-up, timing, functional.
     assert "markers 1 2 0\n" in done.stdout
 
 
-def test_a_sample_has_its_own_markers_and_no_verdict(spoiled: Path) -> None:
+def test_a_sample_has_its_own_markers_and_no_verdict(spoiled: Built) -> None:
     done = run(spoiled, 4, "mg", PRINT_MARKERS="1", MB_SAMPLE="1,2")
     assert done.returncode == 0, done.stderr
     assert "ranks=4 sampled 2 steps\n" in done.stdout
@@ -148,7 +169,7 @@ def test_a_sample_has_its_own_markers_and_no_verdict(spoiled: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", ["both", "move", "compute"])
-def test_messages_and_computation_side_by_side_are_right(built: Path, parts: str) -> None:
+def test_messages_and_computation_side_by_side_are_right(built: Built, parts: str) -> None:
     done = run(built, 4, f"overlap {parts} 20000 1000 3")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("OVERLAP ranks=4 verified residual=0.000e+00 ")
@@ -170,7 +191,7 @@ def test_messages_and_computation_side_by_side_are_right(built: Path, parts: str
         (1, "imb XC", "imb: found one rank, expected two or more for PP and XC"),
     ],
 )
-def test_bad_input_is_refused(built: Path, ranks: int, program: str, message: str) -> None:
+def test_bad_input_is_refused(built: Built, ranks: int, program: str, message: str) -> None:
     done = run(built, ranks, program)
     assert done.returncode == 2
     assert message in done.stderr.splitlines()
@@ -178,14 +199,14 @@ def test_bad_input_is_refused(built: Path, ranks: int, program: str, message: st
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_kernel_sends_what_the_original_sends(
-    built: Path, kernel: str, matchbench: Command, tmp_path: Path
+    built: Built, kernel: str, matchbench: Command, tmp_path: Path
 ) -> None:
     try:
         library()
     except mb.MatchbenchError as error:
         pytest.skip(str(error))
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = matchbench("record", "-o", "trace", "--", *LAUNCHER, "16", built / kernel, **root)
+    done = matchbench("record", "-o", "trace", "--", *LAUNCHER, "16", built.folder / kernel, **root)
     assert done.returncode == 0, done.stderr
     assert f"{kernel.upper()} ranks=16 verified residual=" in done.stdout
     assert matchbench("trace", "export", "trace", "-o", "trace.parquet").returncode == 0
@@ -208,7 +229,7 @@ def test_a_kernel_sends_what_the_original_sends(
 
 
 @pytest.mark.parametrize("words", ["", "5000 3 2", "1 64 1"])
-def test_windows_of_messages_are_right(built: Path, words: str) -> None:
+def test_windows_of_messages_are_right(built: Built, words: str) -> None:
     done = run(built, 4, f"rate {words}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("RATE ranks=4 verified residual=0.000e+00 ")

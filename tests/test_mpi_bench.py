@@ -25,7 +25,7 @@ from matchbench.mpi.bench_protocol import RunOutput
 from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
-from tests import mpi_fake
+from tests import forked, mpi_fake
 from tests.conftest import Command, keys
 from tests.processes import PATIENCE_S, started, wait_until
 
@@ -115,7 +115,12 @@ def test_ranks_and_program_are_substituted_in_the_launcher(launcher: str, words:
 @pytest.fixture
 def fake(tmp_path: Path) -> Path:
     """Make an MPI: a compiler that copies the fake program, and a launcher that starts it once."""
-    place = tmp_path / "fake" / "bin"
+    return make_fake(tmp_path)
+
+
+def make_fake(folder: Path) -> Path:
+    """Make the commands of `fake` below a folder and return their folder."""
+    place = folder / "fake" / "bin"
     place.mkdir(parents=True)
     program = f'#!/bin/sh\nexec {sys.executable} -ES {mpi_fake.__file__} "$@"\n'
     (place / "program").write_text(program)
@@ -224,10 +229,20 @@ def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: st
     return done
 
 
-def test_the_formula_of_a_fake_mpi_is_recovered(fake: Path, matchbench: Command, tmp_path: Path) -> None:
-    done = bench(matchbench, fake, "--repetitions", "5")
-    assert done.returncode == 0
-    whole = read(tmp_path / "o")
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Measure every series of the fake MPI and return the results and what was printed."""
+    folder = tmp_path_factory.mktemp("measured")
+    fake = str(make_fake(folder) / "mpicc")
+    words = ["mpi", "bench", "--mpicc", fake, "-o", str(folder / "o"), "--repetitions", "5"]
+    done = subprocess.run([*forked.command(), *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "o", done.stdout
+
+
+def test_the_formula_of_a_fake_mpi_is_recovered(measured: tuple[Path, str]) -> None:
+    results, printed = measured
+    whole = read(results)
     timed = [name for name in SERIES if not name.startswith("memory/")]
     timed += ["probe/tags", "probe/any_source"]
     seen = {(row["kind"], row["pattern"]) for row in whole["rows"]}
@@ -256,14 +271,14 @@ def test_the_formula_of_a_fake_mpi_is_recovered(fake: Path, matchbench: Command,
         "Posted receives are walked entry by entry (2 ns each among 64 to 256, "
         "2 ns each among 1024 to 4096): a list for each source of each communicator."
     )
-    assert read_rows(tmp_path / "o" / "rows.csv") == whole["rows"]
-    assert {path.name for path in (tmp_path / "o").iterdir()} == {"mpi-bench.json", "rows.csv", "plots"}
-    assert all(sentence in done.stdout for sentence in whole["structure"])
+    assert read_rows(results / "rows.csv") == whole["rows"]
+    assert {path.name for path in results.iterdir()} == {"mpi-bench.json", "rows.csv", "plots"}
+    assert all(sentence in printed for sentence in whole["structure"])
 
 
-def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Command, tmp_path: Path) -> None:
-    bench(matchbench, fake, "--series", "preposted", "--series", "unexpected/tags", "--series", "memory")
-    whole = json.loads((tmp_path / "o" / "mpi-bench.json").read_text(encoding="utf-8"))
+def test_results_have_the_keys_of_the_specification(measured: tuple[Path, str]) -> None:
+    results, _ = measured
+    whole = json.loads((results / "mpi-bench.json").read_text(encoding="utf-8"))
     assert whole.keys() == keys("mpi-bench", "2. `mpi-bench.json`")
     assert whole["mpi"].keys() == keys("mpi-bench", "2.1 `mpi`")
     assert whole["place"].keys() == keys("mpi-bench", "2.2 `place`")
@@ -273,7 +288,7 @@ def test_results_have_the_keys_of_the_specification(fake: Path, matchbench: Comm
     assert all(each.keys() == keys("mpi-bench", "6. `memory`") for each in whole["memory"])
     costs = keys("mpi-bench", "5. `costs`")
     assert whole["costs"].keys() | whole["costs"]["posted"].keys() == costs - {"base_ns"}
-    header = (tmp_path / "o" / "rows.csv").read_text().splitlines()[0]
+    header = (results / "rows.csv").read_text().splitlines()[0]
     assert set(header.split(",")) == keys("mpi-bench", "3. Rows")
 
 
@@ -404,12 +419,17 @@ def mpicc(request: pytest.FixtureRequest) -> str:
     return name
 
 
+# The command of docs/mpi-bench.md and docs/tour.md, which `make test` runs here.
+ON_PAGES = "matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich"
+
+
+@pytest.mark.usefixtures("sleeping_ranks")
 def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command, tmp_path: Path) -> None:
-    done = matchbench(
-        "mpi", "bench", "--mpicc", mpicc, "--quick", "--depths", "0,4,256", "-o", "o", **AS_ROOT
-    )
+    words = ON_PAGES.replace("mpicc.mpich", mpicc).split()[1:]
+    done = matchbench(*words, *(() if mpicc in ON_PAGES else ("--depths", "0,4,256")), **AS_ROOT)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    whole = read(tmp_path / "o")
+    whole = read(tmp_path / "out" / "mpich")
+    depths = [0, 4, 64, 256, 1024] if mpicc in ON_PAGES else [0, 4, 256]
     assert whole["remarks"] == {}
     expected = {tuple(name.split("/")) for name in SERIES if not name.startswith("memory/")}
     expected |= {("probe", pattern) for pattern in ("tags", "any_source", "aged")}
@@ -419,7 +439,7 @@ def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command,
         assert 0 <= row["ns_q1"] <= row["ns_median"] <= row["ns_q3"]
         assert row["repetitions"] == 3
     drained = ("drain_posted", "drain_unexpected")
-    assert counts == {key: [4, 256] if key[0] in drained else [0, 4, 256] for key in expected}
+    assert counts == {key: depths[1:] if key[0] in drained else depths for key in expected}
     assert [row["what"] for row in whole["memory"]] == ["posted", "unexpected_small", "unexpected_large"]
     assert re.fullmatch(r"(Open MPI|MPICH|Intel MPI) [\d.]+", whole["mpi"]["name"])
     # Grids of 256 entries suffice for a verdict; which one is up to the machine's noise.
@@ -429,7 +449,7 @@ def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command,
 def test_an_interrupted_measurement_leaves_no_rank_and_no_file(mpicc: str, tmp_path: Path) -> None:
     words = ["mpi", "bench", "--mpicc", mpicc, "--repetitions", "100000", "-o", "o"]
     with started(
-        [sys.executable, "-m", "matchbench", *words],
+        [*forked.command(), *words],
         cwd=tmp_path,
         env={**os.environ, **AS_ROOT},
         stdout=subprocess.PIPE,
@@ -468,11 +488,16 @@ def test_the_date_is_that_of_utc(fake: Path, matchbench: Command, tmp_path: Path
 # ---- interruptions -----------------------------------------------------------------------------------------
 
 
-def interrupted(fake: Path, directory: Path, by: signal.Signals, *words: str) -> tuple[int, str]:
+# The series of a measurement that is interrupted in the third one.
+SOME = ("--series", "preposted")
+SOME_SERIES = [name for name in SERIES if name.startswith("preposted/")]
+
+
+def interrupted(fake: Path, directory: Path, by: signal.Signals) -> tuple[int, str]:
     """Measure the fake MPI into `o`, interrupted in the third series; return status and standard error."""
     wait = {"FAKE_MPI": "wait:preposted/communicators", "FAKE_MPI_LOG": "log"}
     with started(
-        [sys.executable, "-m", "matchbench", "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *words],
+        [*forked.command(), "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME],
         cwd=directory,
         env={**os.environ, **wait},
         stdout=subprocess.PIPE,
@@ -500,23 +525,22 @@ def test_an_interrupted_measurement_goes_on_with_the_series_that_are_missing(
     if by == signal.SIGINT:
         assert (status, said) == (
             130,
-            f"matchbench: 2 of {len(SERIES)} series are kept; the same command with -o o continues\n"
+            f"matchbench: 2 of {len(SOME_SERIES)} series are kept; the same command with -o o continues\n"
             "matchbench: interrupted\n",
         )
         # A killed process may have written a part of a line.
         kept.write_text(kept.read_text() + '{"series": "preposted/comm')
-    done = matchbench(
-        "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", FAKE_MPI_LOG=str(tmp_path / "log")
-    )
+    words = ("mpi", "bench", "--mpicc", fake / "mpicc", *SOME)
+    done = matchbench(*words, "-o", "o", FAKE_MPI_LOG=str(tmp_path / "log"))
     assert (done.returncode, done.stderr) == (
         0,
-        f"matchbench: 2 of {len(SERIES)} series were measured before\n",
+        f"matchbench: 2 of {len(SOME_SERIES)} series were measured before\n",
     )
     # Each series once, but the one that was interrupted.
-    assert log_of(tmp_path) == [*SERIES[:3], *SERIES[2:]]
+    assert log_of(tmp_path) == [*SOME_SERIES[:3], *SOME_SERIES[2:]]
     assert not kept.exists()
     continued = read(tmp_path / "o")
-    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "whole")
+    done = matchbench(*words, "-o", "whole")
     assert done.returncode == 0
     whole = read(tmp_path / "whole")
     assert {**continued, "date": ""} == {**whole, "date": ""}
@@ -526,7 +550,7 @@ def test_series_of_another_plan_or_processor_are_not_mixed(
     fake: Path, matchbench: Command, tmp_path: Path
 ) -> None:
     interrupted(fake, tmp_path, signal.SIGINT)
-    words = ("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o")
+    words = ("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME)
     kept = tmp_path / ".o.unfinished"
     done = matchbench(*words, "--repetitions", "5")
     assert (done.returncode, done.stderr) == (

@@ -12,6 +12,7 @@ import pytest
 
 from matchbench import MatchbenchError, _native, netproc, tables
 from matchbench.cli import main
+from tests import shared
 
 HANDLER = """
 #include "handler.h"
@@ -162,7 +163,7 @@ def test_a_diagram_behind_the_run_is_refused(capsys: pytest.CaptureFixture[str],
 def test_a_handler_is_built_and_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
     source.write_text(HANDLER)
-    status, out, err = run(capsys, "build", str(source), "-o", str(program))
+    status, out, err = run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)
     assert (status, err) == (0, ""), err
     assert out.startswith(f"{program}: ")
     status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
@@ -176,7 +177,8 @@ def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
 ) -> None:
     source = tmp_path / "handler.c"
     source.write_text('#include "handler.h"\nunsigned np_handler(struct np_packet *packet) { return x; }\n')
-    status, _, err = run(capsys, "build", str(source), "-o", str(tmp_path / "a.elf"))
+    words = ["build", str(source), "-o", str(tmp_path / "a.elf"), *shared.COMPILE_ONCE]
+    status, _, err = run(capsys, *words)
     assert status == 1
     assert "handler.c:2:" in err
     assert str(tmp_path) not in err.split("\n", 1)[1]
@@ -186,7 +188,7 @@ def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
 def test_a_file_without_a_handler_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
     source.write_text(HANDLER.replace("np_handler(", "np_handlers("))
-    status, _, err = run(capsys, "build", str(source), "-o", str(program))
+    status, _, err = run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)
     assert status == 1
     assert "required symbol `np_handler' not defined" in err
     assert not program.exists()
@@ -200,7 +202,7 @@ def test_a_handler_that_faults_is_named_with_its_packet(
     body = "    if (packet->number == 150)\n        return *(volatile unsigned *)nowhere;\n"
     handler = HANDLER.replace("    np_count", body + "    np_count")
     source.write_text(handler.replace("static", "static volatile uintptr_t nowhere = 0x96;\nstatic", 1))
-    assert run(capsys, "build", str(source), "-o", str(program))[0] == 0
+    assert run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)[0] == 0
     status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
     assert status == 1
     assert "packet 150 (user, handler), pc 0x" in err
@@ -351,7 +353,7 @@ def test_arrivals_priorities_and_clocks_change_a_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     capture = tmp_path / "a.pcap"
-    assert run(capsys, "generate", "-o", str(capture), "--packets", "200")[0] == 0
+    assert run(capsys, "generate", "-o", str(capture), "--packets", "100")[0] == 0
     rates = {}
     for name, settings in {
         "base": [],
@@ -366,7 +368,7 @@ def test_arrivals_priorities_and_clocks_change_a_run(
         status, _, err = run(capsys, "run", str(capture), "-a", "smt4", "-o", str(table), *words)
         assert (status, err) == (0, "")
         (row,) = csv.DictReader(table.read_text().splitlines())
-        assert int(row["offered"]) == 200
+        assert int(row["offered"]) == 100
         rates[name] = float(row["packets_per_second"])
     assert rates["fast"] > rates["base"] > rates["poisson"]
     assert rates["os_first"] != rates["base"]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import shared
+
 FOLDER = Path(__file__).resolve().parent.parent / "integrations/openmpi"
 MBMATCH = Path(__file__).resolve().parent.parent / "mbmatch"
 OB1 = Path("ompi/mca/pml/ob1")
@@ -293,17 +295,8 @@ def stubbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     prefix = tmp_path_factory.mktemp("stubbed")
-    # A build folder of its own: another test may use mbmatch's.
-    words = [
-        "make",
-        "--silent",
-        "-C",
-        str(MBMATCH),
-        "install",
-        f"BUILD={prefix}/build",
-        f"PREFIX={prefix}",
-        "DESTDIR=",
-    ]
+    build = f"BUILD={shared.mbmatch()}"
+    words = ["make", "--silent", "-C", str(MBMATCH), "install", build, f"PREFIX={prefix}", "DESTDIR="]
     subprocess.run(words, check=True, capture_output=True, timeout=600)
     for name, text in STUBS.items():
         (prefix / "stub" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ def test_a_directory_made_for_a_reservation_is_removed(tmp_path: Path) -> None:
         (40, ("compare", "{trace}", "-e", "ideal", "-o", "r"), "r/timeline.csv"),
         (0, ("trace", "export", "{trace}", "-o", "r.parquet"), "r.parquet"),
         (1, ("generate", "depth", "-n", "2", "-o", "r"), "r/bundle.mbt"),
-        (0, ("reproduce", "hemmert2007", "--id", "*.total", "-o", "r"), "r/counts.csv"),
+        (0, ("reproduce", "tanabe2013", "-o", "r"), "r/counts.csv"),
     ],
 )
 def test_an_error_of_a_write_names_the_file(

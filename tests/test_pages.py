@@ -33,10 +33,8 @@ NOT_RUN = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
 TIME_LIMIT_S = 300
 # Their commands are started as a user starts them in any case (`tests/forked.py`).
 AS_A_USER = ("README.md", "cli.md")
-# Commands of which a page shows no output, and the page that has the same command: `make test` runs it there.
-ON_ANOTHER_PAGE = {
-    ("tour.md", "matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich"): "mpi-bench.md",
-}
+# A command of which pages show no output, and the test that runs it in `make test` and checks its results.
+IN_A_TEST = {"matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich": "test_mpi_bench.py"}
 # `make test` keeps what cargo compiles for a page, and does not optimize it: simulated times are the same.
 CARGO = {
     "CARGO_BUILD_BUILD_DIR": str(ROOT / "target" / "pages"),
@@ -122,8 +120,7 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
     executed = [
         step
         for step in steps(lines)
-        if not NOT_RUN.match(step.command)
-        and not (forked.SWITCH in os.environ and (page.name, step.command) in ON_ANOTHER_PAGE)
+        if not NOT_RUN.match(step.command) and not (forked.SWITCH in os.environ and step.command in IN_A_TEST)
     ]
     as_a_user = page.name in AS_A_USER
     results = [(step, run(step.command, folder, as_a_user=as_a_user)) for step in executed]
@@ -138,13 +135,13 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
         assert not wrong, "\n\n".join(reversed(wrong))
 
 
-@pytest.mark.parametrize(("where", "other"), ON_ANOTHER_PAGE.items())
-def test_a_command_that_is_left_to_another_page_is_run_there(where: tuple[str, str], other: str) -> None:
-    name, command = where
-    for page in (name, other):
-        lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-        assert [step.expected for step in steps(lines) if step.command == command] == [["..."]], page
-    assert (other, command) not in ON_ANOTHER_PAGE
+@pytest.mark.parametrize(("command", "test"), IN_A_TEST.items())
+def test_a_command_that_is_left_to_a_test_is_run_there(command: str, test: str) -> None:
+    pages = [page.read_text(encoding="utf-8").splitlines() for page in PAGES]
+    shown = [step.expected for lines in pages for step in steps(lines) if step.command == command]
+    assert shown
+    assert all(expected == ["..."] for expected in shown)
+    assert f'"{command}"' in (ROOT / "tests" / test).read_text(encoding="utf-8")
 
 
 def test_a_page_with_another_output_is_rejected(tmp_path: Path) -> None:

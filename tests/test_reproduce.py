@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from matchbench.cli.reproduce_report import show
 from matchbench.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce import Reproduction, reproduce
 from matchbench.reproduce_tables import TABLES
+from tests import shared
 from tests.conftest import Command
 from tests.engines_used import remembered
 
@@ -37,6 +39,8 @@ LONG = pytest.mark.skipif(
 )
 
 
+# Written twice: the paper that takes least, and in `make nightly` the one that takes most too.
+TWICE = ("tanabe2013",) if shared.OF_MAKE_TEST in os.environ else ("tanabe2013", "hemmert2007")
 # The figures of a paper.
 FIGURES = {
     "tanabe2013": ["tanabe2013-figure4", "tanabe2013-figure5", "tanabe2013-figure6"],
@@ -47,8 +51,21 @@ FIGURES = {
 
 @remembered
 def reproduced(key: str) -> Reproduction:
-    """Reproduce a paper once for all tests, with what only figures show if that takes seconds."""
-    return reproduce(key, jobs=2 if key in FIGURES else None)
+    """Reproduce a paper once for all tests and commands, with what only figures show if there are some."""
+    return shared.reproduction(reproduce, key, jobs=2 if key in FIGURES else None)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Write a paper with its figures once for all tests, which takes seconds, and return the folder."""
+    folder = tmp_path_factory.mktemp("written")
+
+    def write(key: str) -> Path:
+        if not (folder / key).exists():
+            reproduced(key).write(folder / key, figures=True)
+        return folder / key
+
+    return write
 
 
 @pytest.fixture
@@ -156,23 +173,20 @@ def test_the_bound_of_the_figures_is_below_the_unit_at_every_point(hemmert2007: 
     assert both.group_by("length").len().sort("length").rows() == [(10, 11), (30, 11), (100, 11), (300, 11)]
 
 
-def test_tables_and_figures_are_written(hemmert2007: Reproduction, tmp_path: Path) -> None:
-    hemmert2007.write(tmp_path / "out", figures=True)
+def test_tables_and_figures_are_written(hemmert2007: Reproduction, written: Callable[[str], Path]) -> None:
+    out = written("hemmert2007")
     for name, schema in TABLES.items():
         table: pl.DataFrame = getattr(hemmert2007, name)
         assert table.schema == schema
-        assert_frame_equal(pl.read_parquet(tmp_path / "out" / f"{name}.parquet"), table)
-        assert pl.read_csv(tmp_path / "out" / f"{name}.csv").height == table.height
-    rows = json.loads((tmp_path / "out" / "claims.json").read_text(encoding="utf-8"))
+        assert_frame_equal(pl.read_parquet(out / f"{name}.parquet"), table)
+        assert pl.read_csv(out / f"{name}.csv").height == table.height
+    rows = json.loads((out / "claims.json").read_text(encoding="utf-8"))
     assert [row["id"] for row in rows] == hemmert2007.claims["id"].to_list()
     assert sum(len(row["interpretations"]) for row in rows) == hemmert2007.interpretations.height
     for figure in ("hemmert2007-figure6", "hemmert2007-figure7"):
-        assert (tmp_path / "out" / "plots" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
-        assert (
-            "match unit (64 headers in a stream)"
-            in (tmp_path / "out" / "plots" / f"{figure}.svg").read_text()
-        )
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert (out / "plots" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+        assert "match unit (64 headers in a stream)" in (out / "plots" / f"{figure}.svg").read_text()
+    page = (out / "report.html").read_text(encoding="utf-8")
     for row in hemmert2007.counts.iter_rows(named=True):
         assert f'<th scope="row">{row["evidence"]}</th><td class="number">{row["holds"]}</td>' in page
     assert hemmert2007.untested() in page
@@ -185,10 +199,9 @@ def test_tables_and_figures_are_written(hemmert2007: Reproduction, tmp_path: Pat
 
 
 @pytest.mark.parametrize("key", ["tanabe2013", "xiong2018"])
-def test_figures_of_a_study_of_benchmarks_are_drawn(key: str, tmp_path: Path) -> None:
+def test_figures_of_a_study_of_benchmarks_are_drawn(key: str, written: Callable[[str], Path]) -> None:
     found = reproduced(key)
-    found.write(tmp_path / "out", figures=True)
-    assert sorted(path.stem for path in (tmp_path / "out" / "plots").glob("*.png")) == sorted(FIGURES[key])
+    assert sorted(path.stem for path in (written(key) / "plots").glob("*.png")) == sorted(FIGURES[key])
     assert found.curves["time_ns"].min() != 0
     assert set(found.data_points["design"]) <= set(found.curves.filter("counts")["design"])
 
@@ -246,11 +259,14 @@ def test_bound_clock_list_cycles_and_the_fitted_loop_are_not_predicted(
     assert (row["verdict"], row["evidence"], row["origin"]) == ("holds", evidence, origin)
 
 
-def test_the_same_run_writes_the_same_files(hemmert2007: Reproduction, tmp_path: Path) -> None:
-    hemmert2007.write(tmp_path / "one", figures=True)
-    reproduce("hemmert2007").write(tmp_path / "two", figures=True)
-    for path in (path for path in (tmp_path / "one").rglob("*") if path.is_file()):
-        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+@pytest.mark.parametrize("key", TWICE)
+def test_the_same_run_writes_the_same_files(key: str, written: Callable[[str], Path], tmp_path: Path) -> None:
+    one, two = written(key), tmp_path / "two"
+    reproduce(key, jobs=2 if key in FIGURES else None).write(two, figures=True)
+    files = [path for path in one.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert path.read_bytes() == (two / path.relative_to(one)).read_bytes(), path
 
 
 def test_every_column_is_in_the_documentation() -> None:

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from tests import engines_used
+from tests import engines_used, shared
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "MATCHBENCH_PASSED"
@@ -32,7 +32,7 @@ _USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
 PARAMETERS = "MATCHBENCH_PARAMETERS"
 # Variables that do not change the result of a test.
-_OF_A_RUN = {RECORD, RUN_ALL, engines_used.VARIABLE}
+_OF_A_RUN = {RECORD, RUN_ALL, engines_used.VARIABLE, shared.SESSION}
 # Tests call these; their version is part of a key.
 TOOLS = (
     "cc",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Linked with a program by the tests: spoils one message of rank 1, and checks the markers.
+ * Preloaded into a program by the tests, or linked with it: spoils one message of rank 1, and checks the markers.
  *
  * FAULT=dropped: what the receiver gets is zeros. FAULT=mirrored: the 8-byte words are in reverse order.
  * FAULT=left_out: zeros are what rank 1 contributes to a sum. Unset: nothing. Of the messages to which the
