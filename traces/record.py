@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -64,8 +66,12 @@ PLANS = (
 
 
 def matchbench(*words: str, cwd: Path | None = None) -> str:
-    """Run the command line and return what it printed; its failure ends this script."""
-    command = [sys.executable, "-m", "matchbench", *words]
+    """Run the command line and return what it printed; its failure ends this script.
+
+    MATCHBENCH names another command than that of the present interpreter.
+    """
+    named = shlex.split(os.environ.get("MATCHBENCH", ""))
+    command = [*(named or [sys.executable, "-m", "matchbench"]), *words]
     done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")

@@ -74,16 +74,64 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
-def build(mpi: Mpi, *, synchronous: bool = False) -> Path:
+def build(mpi: Mpi) -> Path:
     """Build all programs, as needed, and return their directory."""
-    directory = Path("build") / (f"{mpi.name}-synchronous" if synchronous else mpi.name)
+    directory = Path("build") / mpi.name
     words = ["make", "--no-print-directory", "-C", str(HERE), f"MPI={mpi.name}", f"BUILD={directory}"]
-    if synchronous:
-        calls = {"MPI_Send": "MPI_Ssend", "MPI_Isend": "MPI_Issend", "MPI_Send_init": "MPI_Ssend_init"}
-        words.append("EXTRA=" + " ".join(f"-D{call}={replacement}" for call, replacement in calls.items()))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return HERE / directory
+
+
+def build_synchronous(mpi: Mpi, program: str) -> list[str]:
+    """Return the words that start a program with every send synchronous.
+
+    The calls of C programs are replaced by a library. Those of Fortran do not pass through it: their program
+    is built with other names of the calls.
+    """
+    directory = Path("build") / f"{mpi.name}-synchronous"
+    if program == "sweep":
+        words = ["make", "--no-print-directory", "-C", str(HERE), f"MPI={mpi.name}", f"BUILD={directory}"]
+        calls = {"MPI_Send": "MPI_Ssend", "MPI_Isend": "MPI_Issend", "MPI_Send_init": "MPI_Ssend_init"}
+        words.append("EXTRA=" + " ".join(f"-D{call}={replacement}" for call, replacement in calls.items()))
+        words.append(str(directory / program))
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return [str(HERE / directory / program)]
+    return [*preloaded(_compiled(mpi, "synchronous", "-shared", "-fPIC")), str(build(mpi) / program)]
+
+
+def counts_on_buffering(mpi: Mpi) -> list[str]:
+    """Return the words that start a program that hangs if every send is synchronous, with such sends."""
+    library = _compiled(mpi, "synchronous", "-shared", "-fPIC")
+    return [*preloaded(library), str(_compiled(mpi, "buffering"))]
+
+
+def preloaded(library: Path) -> list[str]:
+    """Return the words before a program that preload a library."""
+    return ["env", f"LD_PRELOAD={':'.join(filter(None, (str(library), os.environ.get('LD_PRELOAD'))))}"]
+
+
+@functools.cache
+def _compiled(mpi: Mpi, name: str, *options: str) -> Path:
+    """Compile a file of these tests."""
+    directory = HERE / "build" / f"{mpi.name}-synchronous"
+    directory.mkdir(parents=True, exist_ok=True)
+    source, target = Path(__file__).with_name(f"{name}.c"), directory / name
+    words = [
+        f"mpicc.{mpi.name}",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *options,
+        str(source),
+        "-o",
+        str(target),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
 
 
 def run_words(words: list[str]) -> subprocess.CompletedProcess[str]:

@@ -3,16 +3,29 @@
 
 Every run must end with status 0 and a balanced tally.
 An MPI that is not installed is skipped by name.
-Cost: about a minute on two cores; sizes are small because the ranks outnumber the cores.
+Sizes are small because the ranks outnumber the cores.
 """
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from examples_mpi import PROGRAMS, SMALL, Mpi, build, read_tally, run, run_words
+from examples_mpi import (
+    PROGRAMS,
+    SMALL,
+    Mpi,
+    build,
+    build_synchronous,
+    counts_on_buffering,
+    read_tally,
+    run,
+    run_words,
+)
 
-RANKS = (1, 2, 7, 16)
+# More ranks are recorded in test_recordings.py, where the programs check their answers and count too.
+RANKS = (1, 2, 7, 16) if "MATCHBENCH_LONG" in os.environ else (1, 2)
 # Pool and probe are the two ways in which `graph` receives.
 VARIANTS = {
     **{name: (name, SMALL[name]) for name in PROGRAMS},
@@ -43,9 +56,15 @@ def test_spoiled_message_is_noticed(any_mpi: Mpi, program: str) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_program_needs_mpi_to_buffer(mpi: Mpi, program: str) -> None:
     """With every send synchronous, a program that relies on buffering would hang."""
-    directory = build(mpi, synchronous=True)
-    done = run(mpi, 5, [str(directory / program), *SMALL[program]])
+    done = run(mpi, 5, [*build_synchronous(mpi, program), *SMALL[program]])
     assert done.returncode == 0, done.stderr
+
+
+def test_a_program_that_needs_mpi_to_buffer_hangs(mpi: Mpi) -> None:
+    """The check of the programs would notice it."""
+    # timeout(1) ends with 124.
+    launch = ["timeout", "3", *mpi.launcher, "2"]
+    assert run_words([*launch, *counts_on_buffering(mpi)]).returncode == 124
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -75,7 +75,11 @@ def test_trace_counts_what_the_program_counts(mpi: Mpi, variant: str, ranks: int
     assert done.returncode == 0, done.stderr
     counts = count(trace)
     assert counts.unfinalized == []
-    assert counts.tally == read_tally(program, done.stdout)
+    tally = read_tally(program, done.stdout)
+    assert counts.tally == tally
+    # The program checks its answer itself; what was sent must have been received.
+    assert (tally.sent_messages, tally.sent_bytes) == (tally.received_messages, tally.received_bytes)
+    assert tally.sent_messages > 0
     assert [trait for trait in TRAITS[variant] if counts.traits[trait] == 0] == []
     # Unsuccessful polls are counted in one record for each of three calls at most, however long a rank polls.
     misses = counts.traits["Miss"]

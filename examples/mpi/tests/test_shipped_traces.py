@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -54,6 +55,6 @@ def test_every_program_has_a_trace_and_all_are_small() -> None:
 def test_table_is_that_of_the_traces() -> None:
     """The provenance in `traces/README.md` is generated and fresh."""
     words = [str(TRACES / "record.sh"), "--check"]
-    variables = {**environment(), "PYTHON": sys.executable}
+    variables = {**environment(), "PYTHON": sys.executable, "MATCHBENCH": shlex.join(forked.command())}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
     assert done.returncode == 0, done.stderr
