@@ -69,6 +69,15 @@ sys.exit(" ".join(sorted(found)) or None)
     assert done.stdout.count("Usage: ") > len(COMMANDS)
 
 
+def test_a_process_that_replays_imports_no_tables() -> None:
+    code = (
+        "import sys, matchbench.sweep.workers; "
+        "sys.exit(' '.join({'matplotlib', 'numpy', 'polars', 'pyarrow'} & sys.modules.keys()) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_unknown_command_is_refused(matchbench: Command) -> None:
     assert_refused(matchbench("conpare"), "No such command 'conpare' (see `matchbench --help`)")
 

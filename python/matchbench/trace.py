@@ -8,15 +8,16 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import polars as pl
-
-from matchbench import _native, columns, interruptible
+from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError
 from matchbench.archive import unpack
 from matchbench.native_types import Progress, TraceState
 from matchbench.tables import printable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 PACKED = ".tar.xz"
 
@@ -38,7 +39,7 @@ class TraceStats:
     """
 
     total: dict[str, Any]
-    ranks: pl.DataFrame
+    ranks: "pl.DataFrame"
     histograms: dict[str, list[tuple[int, int, int]]]
     collectives: dict[str, int]
 
@@ -207,6 +208,11 @@ class Trace:
         """
         self.check()
         stats = interruptible.run(self.native.stats, progress)
+        # Here, because processes that replay need no tables, and importing polars takes most of their start.
+        import polars as pl
+
+        from matchbench import columns
+
         ranks = pl.DataFrame(stats["ranks"], schema_overrides=columns.STATS_SCHEMA)
         return TraceStats(
             total={name: values[0] for name, values in stats["total"].items()},
