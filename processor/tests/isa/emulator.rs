@@ -11,13 +11,17 @@ use super::State;
 pub(crate) struct Emulator {
     command: &'static str,
     model: &'static str,
+    /// What is printed: floating-point registers only where there are some.
+    shown: &'static str,
     /// Parses one line into a state; returns whether it is the last line of the state.
     parse: fn(&str, &mut State) -> bool,
 }
 
 /// A model with half-word multiplications.
-pub(crate) const PPC32: Emulator = Emulator { command: "qemu-ppc", model: "440epb", parse: parse_ppc };
-pub(crate) const RV64: Emulator = Emulator { command: "qemu-riscv64", model: "rv64", parse: parse_riscv };
+pub(crate) const PPC32: Emulator =
+    Emulator { command: "qemu-ppc", model: "440epb", shown: "cpu,nochain", parse: parse_ppc };
+pub(crate) const RV64: Emulator =
+    Emulator { command: "qemu-riscv64", model: "rv64", shown: "cpu,fpu,nochain", parse: parse_riscv };
 
 impl Emulator {
     /// Whether the emulator is installed; prints a message if not.
@@ -42,7 +46,9 @@ impl Emulator {
     /// returns false.
     pub(crate) fn run(&self, path: &Path, mut show: impl FnMut(&State) -> bool) {
         let mut child = Command::new(self.command)
-            .args(["-cpu", self.model, self.single(), "-d", "cpu,fpu,nochain"])
+            .args(["-cpu", self.model, self.single(), "-d", self.shown])
+            // To a file that it opens, qemu writes whole lines, and to its standard error each number on its own.
+            .args(["-D", "/dev/stderr"])
             .arg(path)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
