@@ -2,6 +2,7 @@
 //! [`Matcher`]: one interface to every structure.
 
 use std::fmt;
+use std::hint::unreachable_unchecked;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::str::FromStr;
@@ -115,6 +116,7 @@ impl Default for Options {
 pub struct Matcher {
     /// The default structure, if it has memory and is not counted: what the fast paths need is in it. `inner` owns it.
     fast: Option<NonNull<Adaptive>>,
+    path: Path,
     inner: Inner,
     counters: Option<Owned<Counters>>,
     heap: Heap,
@@ -127,6 +129,17 @@ pub struct Matcher {
 // SAFETY: the pointers are to memory that the matcher owns, or to the state of its heap, of which it has the only
 // copies. `Allocator::new` requires functions that any thread may call.
 unsafe impl Send for Matcher {}
+
+/// What an operation does, from `inner` and `counters`: one comparison in place of one of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Path {
+    /// `inner` is a list, and nothing is counted.
+    List,
+    /// The structure has no memory yet and nothing is counted: no search finds anything.
+    Blank,
+    /// `fast` is set, or the operation is not inlined.
+    Other,
+}
 
 // An explicit discriminant: decoding one from a niche of a field takes ten instructions.
 #[repr(u8)]
@@ -187,7 +200,9 @@ macro_rules! dispatch {
         // SAFETY: `inner` owns it, and the only other reference to it is through `self`.
         if let Some($structure) = $self.fast.map(|mut fast| unsafe { fast.as_mut() }) {
             $call
-        } else if let (Inner::List($structure), None) = (&mut $self.inner, &$self.counters) {
+        } else if $self.path == Path::List {
+            // SAFETY: `path` is updated whenever `inner` or `counters` changes.
+            let Inner::List($structure) = &mut $self.inner else { unsafe { unreachable_unchecked() } };
             $call
         } else {
             $elsewhere
@@ -240,7 +255,10 @@ impl Matcher {
             Structure::Heads | Structure::Vector | Structure::Bins => Inner::Other(None),
         };
         let unit = VectorUnit::or_best(options.vector_unit);
-        Ok(Self { fast: None, inner, counters: None, heap, bins: options.bins, structure, unit })
+        let mut matcher =
+            Self { fast: None, path: Path::Other, inner, counters: None, heap, bins: options.bins, structure, unit };
+        matcher.update_path();
+        Ok(matcher)
     }
 
     /// Its structure.
@@ -255,7 +273,7 @@ impl Matcher {
         match &mut self.inner {
             Inner::Adaptive { memory: memory @ None, ages } => {
                 *memory = Some(Owned::new(heap, Adaptive::new(unit, heap, *ages))?);
-                self.update_fast();
+                self.update_path();
             }
             Inner::Other(memory @ None) => {
                 *memory = Some(Owned::new(
@@ -266,23 +284,20 @@ impl Matcher {
                         _ => Other::Bins(Bins::new(self.bins, heap)),
                     },
                 )?);
+                self.update_path();
             }
             Inner::List(_) | Inner::Adaptive { .. } | Inner::Other(_) => {}
         }
         Ok(())
     }
 
-    /// Whether the structure has no memory yet and nothing is counted: no search finds anything.
-    #[inline(always)]
-    fn is_blank(&self) -> bool {
-        let has_memory = !matches!(self.inner, Inner::Adaptive { memory: None, .. } | Inner::Other(None));
-        !has_memory && self.counters.is_none()
-    }
-
-    fn update_fast(&mut self) {
-        self.fast = match (&self.inner, &self.counters) {
-            (Inner::Adaptive { memory: Some(adaptive), .. }, None) => Some(adaptive.as_non_null()),
-            _ => None,
+    /// `inner` or `counters` was changed.
+    fn update_path(&mut self) {
+        (self.fast, self.path) = match (&self.inner, &self.counters) {
+            (Inner::Adaptive { memory: Some(adaptive), .. }, None) => (Some(adaptive.as_non_null()), Path::Other),
+            (Inner::List(_), None) => (None, Path::List),
+            (Inner::Adaptive { memory: None, .. } | Inner::Other(None), None) => (None, Path::Blank),
+            (_, Some(_)) | (Inner::Other(Some(_)), None) => (None, Path::Other),
         };
     }
 
@@ -356,7 +371,7 @@ impl Matcher {
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         dispatch!(self, structure => structure.take_receive(envelope),
-            else if self.is_blank() { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source).value })
+            else if self.path == Path::Blank { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source).value })
     }
 
     #[cold]
@@ -449,7 +464,7 @@ impl Matcher {
     #[must_use]
     pub fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
         dispatch!(self, structure => structure.probe(pattern),
-            else if self.is_blank() { None } else { self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
+            else if self.path == Path::Blank { None } else { self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
     }
 
     #[cold]
@@ -465,7 +480,7 @@ impl Matcher {
     #[inline]
     pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
         dispatch!(self, structure => structure.mprobe(pattern),
-            else if self.is_blank() { None } else { self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
+            else if self.path == Path::Blank { None } else { self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
     }
 
     #[cold]
@@ -605,7 +620,7 @@ impl Matcher {
             *ages = adaptive.ages();
             *memory = None;
         }
-        self.update_fast();
+        self.update_path();
     }
 
     /// The memory allocated. It is kept for later entries until the matcher is dropped, or [`Matcher::shrink`].
@@ -625,14 +640,14 @@ impl Matcher {
         let (posted, unexpected) = self.lengths();
         let counters = Counters { posted: length(posted), unexpected: length(unexpected) };
         self.counters = Some(self.heap.beyond_the_limit(|| Owned::new(self.heap, counters))?);
-        self.update_fast();
+        self.update_path();
         Ok(())
     }
 
     /// Stops counting.
     pub fn stop_counters(&mut self) {
         self.counters = None;
-        self.update_fast();
+        self.update_path();
     }
 
     /// The counters, unless counting is off.
