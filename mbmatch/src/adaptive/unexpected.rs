@@ -226,7 +226,11 @@ impl UnexpectedMessages {
     pub(super) fn append_fast(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
         if self.use_fast_path {
             let (Envelope { bits, source }, age) = (envelope, self.age);
-            let slot = self.table.append_fast((bits, source), age, user, |_| true)?;
+            let key = (bits, source);
+            let slot = match self.table.append_to_fifo(key, age, user) {
+                Some(slot) => slot,
+                None => self.table.append_fast(key, age, user, |_| true)?,
+            };
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
@@ -441,12 +445,13 @@ impl UnexpectedMessages {
     pub(super) fn take_fast(&mut self, pattern: Pattern) -> FastPath<Message> {
         debug_assert!(self.use_fast_path == (self.storage == Storage::Table && self.table.len() > 0));
         if self.use_fast_path {
-            // The last message needs `on_empty`.
-            if self.table.len() == 1 {
-                return FastPath::Decline;
-            }
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
-            let taken = self.table.take_fast(bits, source);
+            let taken = match self.table.take_from_fifo(bits, source) {
+                Some(user) => FastPath::Taken(user),
+                // The last message needs `on_empty`.
+                None if self.table.len() == 1 => FastPath::Decline,
+                None => self.table.take_fast(bits, source),
+            };
             return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
         if self.short.is_empty() {

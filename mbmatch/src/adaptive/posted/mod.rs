@@ -176,7 +176,11 @@ impl PostedReceives {
         let age = self.age;
         if self.use_fast_path {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-            let slot = self.table.append_fast((bits, source), stamp(age, EXACT), user, |_| true)?;
+            let (key, stamp) = ((bits, source), stamp(age, EXACT));
+            let slot = match self.table.append_to_fifo(key, stamp, user) {
+                Some(slot) => slot,
+                None => self.table.append_fast(key, stamp, user, |_| true)?,
+            };
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
@@ -225,6 +229,7 @@ impl PostedReceives {
         let age = self.age;
         let key = (bits & !ignore, source.unwrap_or(0));
         let slot = self.table.append_fast(key, stamp(age, of_class), user, |other| class(other) == of_class)?;
+        self.table.forget_fifo();
         self.count_in(of_class);
         self.age = age + AGE_STEP;
         Some(handle(slot, age))
@@ -307,8 +312,12 @@ impl PostedReceives {
         debug_assert!(self.use_fast_path == self.only_exact_in_table());
         if self.use_fast_path {
             // The last receive needs `on_empty`.
+            let Envelope { bits, source } = envelope;
+            if let Some(user) = self.table.take_from_fifo(bits, source) {
+                return FastPath::Taken(user);
+            }
             let is_last = self.table.len() == 1;
-            return if is_last { FastPath::Decline } else { self.table.take_fast(envelope.bits, envelope.source) };
+            return if is_last { FastPath::Decline } else { self.table.take_fast(bits, source) };
         }
         // Two copies: without wildcards there are fewer steps.
         let user = if self.short.is_open_and_exact() {

@@ -18,6 +18,7 @@ impl EntryTable {
     pub(super) fn push_key(&mut self, home: u32, slot: u32, next_key: u32) {
         self.get_mut(home).head = slot;
         if is_slot(next_key) {
+            self.forget_fifo();
             self.ensure_links(slot);
             *self.next_key_mut(slot) = next_key;
         }
@@ -67,6 +68,7 @@ impl EntryTable {
     /// Removes the oldest entry of a key from its chains.
     #[inline(always)]
     pub(super) fn unchain(&mut self, Oldest { home, before, slot }: Oldest) {
+        self.forget_fifo();
         let successor = self.successor(slot);
         if is_slot(before) {
             *self.next_key_mut(before) = successor;
@@ -87,6 +89,7 @@ impl EntryTable {
         if first.slot == slot {
             return self.unchain(first);
         }
+        self.forget_fifo();
         // It is not the oldest of its key, so that it has links.
         let Links { next, prev } = *self.links(slot);
         self.links_mut(prev).next = next;

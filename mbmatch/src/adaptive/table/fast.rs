@@ -124,6 +124,7 @@ impl EntryTable {
                     return None;
                 }
                 self.put_youngest(first, slot, (bits, source), stamp, user);
+                self.remember_fifo((bits, source), home, slot);
                 return Some(slot);
             }
             if is_slot(self.next_key(first)) {

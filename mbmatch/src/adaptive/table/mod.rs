@@ -18,10 +18,12 @@
 
 mod chain;
 mod fast;
+mod fifo;
 #[cfg(test)]
 mod tests;
 
 pub(super) use fast::FastPath;
+use fifo::Fifo;
 
 use super::free_slots::{FreeSlots, slots_needed, usable_slots};
 use super::hash::HomeHash;
@@ -100,6 +102,7 @@ pub(super) struct EntryTable {
     links: Array<Links>,
     free: FreeSlots,
     hash: HomeHash,
+    fifo: Fifo,
     len: u32,
     /// The number of entries up to which a free slot is found quickly.
     usable: u32,
@@ -115,6 +118,7 @@ impl EntryTable {
             links: Array::new(heap),
             free: FreeSlots::new(heap),
             hash: HomeHash::default(),
+            fifo: Fifo::NONE,
             len: 0,
             usable: 0,
             growth_divisor,
@@ -230,6 +234,7 @@ impl EntryTable {
 
     /// Rebuilds the collision chains for the new home slots.
     fn rehash(&mut self) {
+        self.forget_fifo();
         // First all keys are put into one chain, since a slot may be an old and a new home slot.
         let mut all = NIL;
         for home in 0..self.slots.len() {
@@ -262,6 +267,7 @@ impl EntryTable {
         let home = self.hash.home_slot(bits, source);
         let slot = if self.is_free(home) { home } else { self.any_free_slot() };
         if let Some(Oldest { slot: first, .. }) = self.find(bits, source, same_class) {
+            self.forget_fifo();
             self.put_youngest(first, slot, (bits, source), stamp, user);
         } else {
             self.put(slot, (bits, source), stamp, user);
@@ -291,6 +297,7 @@ impl EntryTable {
     /// The table is empty: its slots are handed out from the first one again.
     pub(super) fn restart_free_slots(&mut self) {
         debug_assert!(self.len == 0);
+        self.forget_fifo();
         self.free.restart();
     }
 
@@ -343,6 +350,7 @@ impl EntryTable {
     #[inline(always)]
     pub(super) fn take_oldest_at(&mut self, slot: u32, same_class: impl Fn(u64) -> bool) -> Message {
         if self.get(slot).head == slot {
+            self.forget_fifo();
             self.get_mut(slot).head = self.successor(slot);
         } else {
             self.unlink(slot, same_class);

@@ -99,3 +99,73 @@ fn entries_are_found_after_growth_in_the_order_of_their_key() {
     }
     assert!(table.slots.iter().all(|entry| entry.head == NIL));
 }
+
+/// Appends an entry as the fast paths of the queues do; `fallen_back` counts those that no fast path took.
+fn append_any(table: &mut EntryTable, key: (u64, u32), number: u64, fallen_back: &mut usize) -> u32 {
+    let (stamp, user) = ((number + 1) << 1, number);
+    table.append_to_fifo(key, stamp, user).or_else(|| table.append_fast(key, stamp, user, |_| true)).unwrap_or_else(
+        || {
+            *fallen_back += 1;
+            table.make_room().unwrap();
+            table.append(key, stamp, user, |_| true)
+        },
+    )
+}
+
+/// One key is appended and taken at one end while others come and go beside it, before it in its collision chain too.
+#[test]
+fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    table.append((7, 0), 2, 0, |_| true);
+    let rounds = if cfg!(miri) { 40 } else { 400 };
+    let (mut numbers, mut consecutive, mut last) = (vec![0], 0, 0);
+    let mut fallen_back = 0;
+    let mut other_keys = Vec::new();
+    for number in 1..rounds {
+        let slot = append_any(&mut table, (7, 0), number, &mut fallen_back);
+        consecutive += usize::from(slot == last + 1);
+        last = slot;
+        numbers.push(number);
+        // A key of the same home slot, and one of another.
+        if number % 16 == 3 {
+            let home = table.hash.home_slot(7, 0);
+            let same_home = (8..1 << 20).find(|bits| table.hash.home_slot(*bits, 1) == home).expect("one of many");
+            for (bits, source) in [(same_home, 1), (number << 40, 2)] {
+                append_any(&mut table, (bits, source), number, &mut fallen_back);
+                other_keys.push((bits, source));
+            }
+        }
+        if number % 16 == 11 {
+            for (bits, source) in other_keys.drain(..) {
+                let first = table.find(bits, source, |_| true).expect("the entry exists");
+                table.take(first);
+            }
+        }
+        // One from the middle, and at times the youngest.
+        if number % 16 == 5 {
+            let from_back = if number % 32 == 5 { 1 } else { numbers.len() / 2 + 1 };
+            let removed = numbers.remove(numbers.len() - from_back);
+            let at = (0..table.slots.len() as u32)
+                .find(|at| {
+                    table.stamp_at(*at).is_some_and(|stamp| stamp >> 1 == removed + 1 && table.get(*at).bits == 7)
+                })
+                .expect("the entry exists");
+            assert_eq!(table.remove_at(at, |_| true, |_| true), Some(removed));
+        }
+        // Now and then all but the last few, at the oldest end.
+        let keep = if number % 50 == 0 { 1 } else { numbers.len() - numbers.len() / 8 };
+        for expected in numbers.drain(..numbers.len() - keep) {
+            let taken = table.take_from_fifo(7, 0).map_or_else(|| table.take_fast(7, 0), FastPath::Taken);
+            let taken = match taken {
+                FastPath::Taken(user) => Some(user),
+                FastPath::Decline => table.find(7, 0, |_| true).map(|first| table.take(first).user),
+                FastPath::NoMatch => None,
+            };
+            assert_eq!(taken, Some(expected));
+        }
+        assert_eq!(table.compared(7, 0) > 0, !numbers.is_empty());
+    }
+    // Most entries are beside the one before, without the bitmap.
+    assert!(4 * consecutive > 3 * rounds as usize, "{consecutive} of {rounds}; {fallen_back} slow");
+}

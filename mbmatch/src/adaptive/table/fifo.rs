@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The key list that grew last, as a FIFO queue.
+//!
+//! Programs that send many messages of one envelope append to one key list and take from it. Both ends of that list
+//! are remembered: its home slot, whose `head` is the oldest entry, and its youngest entry. An operation with its key
+//! then needs no hash and no comparison with an entry; one with another key compares the match bits and goes on.
+//! The slot after the youngest is taken if it is free, without the bitmap, whose bit stays set: it is a hint.
+//!
+//! Invariant: if there is such a list, it is the first of its collision chain, its entries have links, it is not
+//! empty, and no other class has entries with its key at the head of the chain. Whatever else changes a chain forgets
+//! the list, or leaves its first key and the youngest entry of that as they are.
+
+use super::{EntryTable, FREE, LINKED, Links, Oldest, Slot, is_slot};
+
+/// The key list that grew last.
+#[derive(Clone, Copy)]
+pub(super) struct Fifo {
+    bits: u64,
+    /// [`NONE`] if there is no such list: one comparison covers both.
+    source: u64,
+    home: u32,
+    youngest: u32,
+}
+
+/// No source has this number.
+const NONE: u64 = u64::MAX;
+
+impl Fifo {
+    pub(super) const NONE: Self = Self { bits: 0, source: NONE, home: 0, youngest: 0 };
+
+    #[inline(always)]
+    fn has_key(&self, bits: u64, source: u32) -> bool {
+        self.bits == bits && self.source == u64::from(source)
+    }
+}
+
+impl EntryTable {
+    /// Remembers the list of a key that is the first of its collision chain and whose entries have links.
+    #[inline(always)]
+    pub(super) fn remember_fifo(&mut self, (bits, source): (u64, u32), home: u32, youngest: u32) {
+        self.fifo = Fifo { bits, source: source.into(), home, youngest };
+    }
+
+    /// Forgets the list, before or after its chain changes.
+    #[inline(always)]
+    pub(in crate::adaptive) fn forget_fifo(&mut self) {
+        self.fifo.source = NONE;
+    }
+
+    /// The home slot, the oldest and the youngest entry of the list, if it has this key.
+    #[inline(always)]
+    fn fifo_of(&self, bits: u64, source: u32) -> Option<(Oldest, u32)> {
+        if !self.fifo.has_key(bits, source) {
+            return None;
+        }
+        let Fifo { home, youngest, .. } = self.fifo;
+        let slot = self.get(home).head;
+        debug_assert!(home == self.hash.home_slot(bits, source) && is_slot(slot));
+        debug_assert!(self.get(slot).bits == bits && self.get(slot).source == source);
+        debug_assert!(self.links(slot).prev == youngest && self.get(youngest).is_linked());
+        Some((Oldest { home, before: super::NIL, slot }, youngest))
+    }
+
+    /// Appends an entry if the list has its key and the slot after the youngest is free. Otherwise changes nothing.
+    /// As [`EntryTable::append_fast`], in a table of one class.
+    #[inline(always)]
+    pub(in crate::adaptive) fn append_to_fifo(
+        &mut self,
+        (bits, source): (u64, u32),
+        stamp: u64,
+        user: u64,
+    ) -> Option<u32> {
+        let (Oldest { slot: first, .. }, youngest) = self.fifo_of(bits, source)?;
+        let slot = youngest + 1;
+        let entry = self.slots.get_mut(slot as usize).filter(|entry| entry.stamp == FREE)?;
+        (entry.bits, entry.user, entry.stamp, entry.source) = (bits, user, stamp + LINKED, source);
+        self.len += 1;
+        self.fifo.youngest = slot;
+        let links = &mut *self.links;
+        // SAFETY: there are as many links as slots, and these slots exist.
+        unsafe {
+            links.get_unchecked_mut(first as usize).prev = slot;
+            let next_key = std::mem::replace(&mut links.get_unchecked_mut(youngest as usize).next, slot);
+            *links.get_unchecked_mut(slot as usize) = Links { next: next_key, prev: youngest };
+        }
+        Some(slot)
+    }
+
+    /// Takes the oldest entry if the list has this key and another entry; returns its user value. Otherwise changes
+    /// nothing but forgets a list of one entry.
+    #[inline(always)]
+    pub(in crate::adaptive) fn take_from_fifo(&mut self, bits: u64, source: u32) -> Option<u64> {
+        let (Oldest { home, slot, .. }, youngest) = self.fifo_of(bits, source)?;
+        if slot == youngest {
+            self.forget_fifo();
+            return None;
+        }
+        let links = &mut *self.links;
+        let slots = &mut *self.slots;
+        // SAFETY: there are as many links as slots, and these slots exist.
+        unsafe {
+            let next = links.get_unchecked(slot as usize).next;
+            links.get_unchecked_mut(next as usize).prev = youngest;
+            slots.get_unchecked_mut(home as usize).head = next;
+            let Slot { stamp, user, .. } = slots.get_unchecked_mut(slot as usize);
+            *stamp = FREE;
+            let user = *user;
+            self.free.release(slot);
+            self.len -= 1;
+            Some(user)
+        }
+    }
+}
