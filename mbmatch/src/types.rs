@@ -173,7 +173,7 @@ pub enum Visit {
 }
 
 /// Out of memory for one more entry, or the queue is at the limit of its structure, which is about
-/// 2^30 entries or more, or out of memory for a list of the entries to visit. Also the
+/// 2^29 entries or more, or out of memory for a list of the entries to visit. Also the
 /// limit of [`Options`](crate::Options). The matcher is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;

@@ -6,7 +6,8 @@
 //! stay scattered.
 //!
 //! The bitmap is a hint. An entry that takes its home slot does not clear the slot's bit, so that
-//! the caller checks each slot and requests another if it is occupied. Some slots must stay
+//! the caller checks each slot and requests another if it is occupied. The caller notes where a bit
+//! was cleared, and releases these slots only: the bit of a free slot is always set. Some slots must stay
 //! spare ([`usable_slots`]): the search goes round all words, and clears enough bits in each round
 //! that an allocation passes few words on average.
 
@@ -114,6 +115,13 @@ impl FreeSlots {
         let at = self.words.len();
         self.words.resize(slots / WORD as usize, u64::MAX);
         self.select_word(at);
+    }
+
+    /// Whether the bit of `slot` is set.
+    #[cfg(test)]
+    pub(super) fn has(&self, slot: u32) -> bool {
+        let is_current = slot / WORD == self.base / WORD && self.current >> (slot % WORD) & 1 != 0;
+        is_current || self.words[(slot / WORD) as usize] >> (slot % WORD) & 1 != 0
     }
 
     pub(super) fn bytes(&self) -> usize {

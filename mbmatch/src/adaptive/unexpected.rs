@@ -21,36 +21,36 @@ use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessag
 /// Up to this many messages the index is compared one by one, which is faster than 16 or 64 at a time.
 const SCALAR_SCAN_THRESHOLD: u32 = 3;
 
-/// The age of the first message. Bit 1 tells its handle from a receive's. Bit 0 belongs to the
-/// table.
-pub(super) const FIRST_AGE: u64 = 2;
+/// The age of the first message. Bit 2, bit 1 of a generation, tells its handle from a receive's. Bits 0 and 1 belong
+/// to the table.
+pub(super) const FIRST_AGE: u64 = 4;
 /// The difference of successive ages.
-const AGE_STEP: u64 = 4;
+const AGE_STEP: u64 = 8;
 
 /// The part of an age that a handle holds. Without an index, the stamp of a message is its age.
 #[inline(always)]
 fn generation(age: u64) -> u32 {
-    age as u32 & !1
+    (age >> 1) as u32 & !1
 }
 
-/// The handle of a message in a slot of the table, or with an index of the short queue, from its age. Bit 0 of an age
-/// is zero.
+/// The handle of a message in a slot of the table, or with an index of the short queue, from its age, whose
+/// bits 0 and 1 are zero.
 #[inline(always)]
 fn handle(slot: u32, age: u64) -> Handle {
-    Handle::from_raw(age << 32 | u64::from(slot))
+    Handle::from_raw(age << 31 | u64::from(slot))
 }
 
 /// The stamp of a message while there is an index: the generation in its handle, and its position
 /// in the index.
 #[inline(always)]
 fn indexed_stamp(generation: u32, position: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(position << 1)
+    u64::from(generation) << 32 | u64::from(position << 2)
 }
 
 /// The position in the index, from such a stamp.
 #[inline(always)]
 fn index_position(stamp: u64) -> u32 {
-    stamp as u32 >> 1
+    stamp as u32 >> 2
 }
 
 /// The part of the handle of a message of the table, from its stamp.

@@ -25,10 +25,10 @@ const FIRST_AGE: u64 = 1 << 7;
 /// The difference of successive ages. The bits below it hold the class in a stamp.
 const AGE_STEP: u64 = 1 << 9;
 
-/// The stamp of a receive: its age and its class. Bit 0 belongs to the table.
+/// The stamp of a receive: its age and its class. Bits 0 and 1 belong to the table.
 #[inline(always)]
 fn stamp(age: u64, class: u8) -> u64 {
-    age | u64::from(class) << 1
+    age | u64::from(class) << 2
 }
 
 #[inline(always)]
@@ -38,7 +38,7 @@ fn age(stamp: u64) -> u64 {
 
 #[inline(always)]
 fn class(stamp: u64) -> u8 {
-    (stamp & (FIRST_AGE - 1)) as u8 >> 1
+    (stamp & (FIRST_AGE - 1)) as u8 >> 2
 }
 
 /// The part of an age that a handle holds.

@@ -4,7 +4,7 @@
 //! They are inlined into the callers, make no calls, and decline whatever needs more than the head
 //! of a collision chain.
 
-use super::{EntryTable, FREE, NIL, Oldest, Slot, is_slot};
+use super::{CLEARED, EntryTable, FREE, LINKED, NIL, Oldest, Slot, is_slot};
 
 /// The result of a fast path.
 pub(in crate::adaptive) enum FastPath<T> {
@@ -49,18 +49,25 @@ impl EntryTable {
     /// Takes the entry in `slot`, the head of its collision chain, if it has this key.
     #[inline(always)]
     fn take_fast_at(&mut self, home: u32, slot: u32, bits: u64, source: u32) -> FastPath<u64> {
-        let Slot { bits: its_bits, user, source: its_source, .. } = *self.get(slot);
+        let Slot { bits: its_bits, user, stamp, source: its_source, .. } = *self.get(slot);
         if its_bits != bits || its_source != source {
             return if is_slot(self.next_key(slot)) { FastPath::Decline } else { FastPath::NoMatch };
         }
-        let successor = self.successor(slot);
+        let mut successor = NIL;
+        // Neither, for an entry that is alone in its home slot.
+        if stamp & (LINKED | CLEARED) != 0 {
+            successor = self.successor(slot);
+            if stamp & CLEARED != 0 {
+                // SAFETY: the slot of an entry exists.
+                unsafe { self.free.release(slot) };
+            }
+        }
         let slots = &mut *self.slots;
         // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of
         // the slots again.
         unsafe {
             slots.get_unchecked_mut(home as usize).head = successor;
             slots.get_unchecked_mut(slot as usize).stamp = FREE;
-            self.free.release(slot);
         }
         self.len -= 1;
         FastPath::Taken(user)
@@ -119,27 +126,54 @@ impl EntryTable {
         if is_slot(first) {
             let other = self.get(first);
             if other.bits == bits && other.source == source && same_class(other.stamp) {
-                let slot = self.free.next()?;
-                if !self.is_free(slot) {
-                    return None;
-                }
-                self.put_youngest(first, slot, (bits, source), stamp, user);
+                let (slot, cleared) = self.next_free_slot()?;
+                self.put_youngest(first, slot, (bits, source), stamp + cleared, user);
                 self.remember_fifo((bits, source), home, slot);
                 return Some(slot);
             }
             if is_slot(self.next_key(first)) {
                 return None;
             }
+            let (slot, cleared) = if self.is_free(home) { (home, 0) } else { self.next_free_slot()? };
+            self.put(slot, (bits, source), stamp + cleared, user);
+            self.push_key(home, slot, first);
+            return Some(slot);
         }
-        let mut slot = home;
-        if !self.is_free(home) {
-            slot = self.free.next()?;
-            if !self.is_free(slot) {
-                return None;
-            }
+        if self.is_free(home) {
+            self.put_alone(home, home, (bits, source), stamp, user);
+            return Some(home);
         }
-        self.put(slot, (bits, source), stamp, user);
-        self.push_key(home, slot, first);
+        let (slot, cleared) = self.next_free_slot()?;
+        self.put_alone(home, slot, (bits, source), stamp + cleared, user);
         Some(slot)
+    }
+
+    /// Fills the slot allocated for an entry whose home slot has no collision chain.
+    #[inline(always)]
+    fn put_alone(&mut self, home: u32, slot: u32, (bits, source): (u64, u32), stamp: u64, user: u64) {
+        self.len += 1;
+        let slots = &mut *self.slots;
+        // SAFETY: as in `get`. One borrow, as in `take_fast_at`.
+        unsafe {
+            let entry = slots.get_unchecked_mut(slot as usize);
+            (entry.bits, entry.user, entry.stamp, entry.source) = (bits, user, stamp, source);
+            slots.get_unchecked_mut(home as usize).head = slot;
+        }
+    }
+
+    /// A free slot for a displaced entry, if one is found at once: the one that a displaced entry had last, else the
+    /// next of the bitmap. With it, [`CLEARED`] if its bit was cleared for this.
+    #[inline(always)]
+    fn next_free_slot(&mut self) -> Option<(u32, u64)> {
+        if self.is_free(self.displaced) {
+            return Some((self.displaced, 0));
+        }
+        let slot = self.free.next()?;
+        if !self.is_free(slot) {
+            self.get_mut(slot).stamp |= CLEARED;
+            return None;
+        }
+        self.displaced = slot;
+        Some((slot, CLEARED))
     }
 }

@@ -10,7 +10,7 @@
 //! empty, and no other class has entries with its key at the head of the chain. Whatever else changes a chain forgets
 //! the list, or leaves its first key and the youngest entry of that as they are.
 
-use super::{EntryTable, FREE, LINKED, Links, Oldest, Slot, is_slot};
+use super::{CLEARED, EntryTable, FREE, LINKED, Links, NIL, Oldest, Slot, is_slot};
 
 /// The key list that grew last.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ impl EntryTable {
         debug_assert!(home == self.hash.home_slot(bits, source) && is_slot(slot));
         debug_assert!(self.get(slot).bits == bits && self.get(slot).source == source);
         debug_assert!(self.links(slot).prev == youngest && self.get(youngest).is_linked());
-        Some((Oldest { home, before: super::NIL, slot }, youngest))
+        Some((Oldest { home, before: NIL, slot }, youngest))
     }
 
     /// Appends an entry if the list has its key and the slot after the youngest is free. Otherwise changes nothing.
@@ -103,9 +103,10 @@ impl EntryTable {
             links.get_unchecked_mut(next as usize).prev = youngest;
             slots.get_unchecked_mut(home as usize).head = next;
             let Slot { stamp, user, .. } = slots.get_unchecked_mut(slot as usize);
-            *stamp = FREE;
-            let user = *user;
-            self.free.release(slot);
+            let (stamp, user) = (std::mem::replace(stamp, FREE), *user);
+            if stamp & CLEARED != 0 {
+                self.free.release(slot);
+            }
             self.len -= 1;
             Some(user)
         }

@@ -39,8 +39,11 @@ pub(super) const MAX_SLOTS: usize = 1 << 31;
 const GROWTH_UNIT: usize = 64;
 /// The stamp of a free slot. Owners never use it.
 const FREE: u64 = 0;
-/// Bit of a stamp: the entry's links are valid. Owners leave this bit zero and ignore it.
+/// Bit of a stamp: the entry's links are valid. Owners leave this bit and the next zero and ignore them.
 const LINKED: u64 = 1;
+/// Bit of a stamp: the bitmap has cleared the bit of the slot, which is set again when the entry leaves. Most entries
+/// are in their home slots, whose bits stay set.
+const CLEARED: u64 = 2;
 
 /// Whether `slot` is not `NIL`. A test of the sign needs no 32-bit constant where slots are held in
 /// 64-bit registers.
@@ -58,7 +61,7 @@ struct Slot {
     /// Match bits; of a receive only those that are compared.
     bits: u64,
     user: u64,
-    /// The owner's data (age and class), and [`LINKED`]; `FREE` if the slot is free.
+    /// The owner's data (age and class), [`LINKED`] and [`CLEARED`]; `FREE` if the slot is free.
     stamp: u64,
     /// 0 if any.
     source: u32,
@@ -103,6 +106,8 @@ pub(super) struct EntryTable {
     free: FreeSlots,
     hash: HomeHash,
     fifo: Fifo,
+    /// The slot that the fast path found last for a displaced entry.
+    displaced: u32,
     len: u32,
     /// The number of entries up to which a free slot is found quickly.
     usable: u32,
@@ -119,6 +124,7 @@ impl EntryTable {
             free: FreeSlots::new(heap),
             hash: HomeHash::default(),
             fifo: Fifo::NONE,
+            displaced: 0,
             len: 0,
             usable: 0,
             growth_divisor,
@@ -215,8 +221,8 @@ impl EntryTable {
         }
         check_allocation::<Slot>(self.slots.heap(), slots_needed(entries).saturating_add(GROWTH_UNIT))?;
         let count = slots_needed(entries).next_multiple_of(GROWTH_UNIT);
-        // Positions in the age index, which has holes, must stay below 2^31 too.
-        if count > MAX_SLOTS / 2 {
+        // Positions in the age index, which has holes, must stay below 2^30 too.
+        if count > MAX_SLOTS / 4 {
             return Err(OutOfMemory);
         }
         // Everything that can fail comes before the first change.
@@ -265,7 +271,7 @@ impl EntryTable {
         same_class: impl Fn(u64) -> bool,
     ) -> u32 {
         let home = self.hash.home_slot(bits, source);
-        let slot = if self.is_free(home) { home } else { self.any_free_slot() };
+        let (slot, stamp) = if self.is_free(home) { (home, stamp) } else { (self.any_free_slot(), stamp + CLEARED) };
         if let Some(Oldest { slot: first, .. }) = self.find(bits, source, same_class) {
             self.forget_fifo();
             self.put_youngest(first, slot, (bits, source), stamp, user);
@@ -276,12 +282,12 @@ impl EntryTable {
         slot
     }
 
-    /// A free slot, of which there must be one.
+    /// A free slot, of which there must be one. Its bit is cleared.
     fn any_free_slot(&mut self) -> u32 {
         loop {
             match self.free.next() {
                 Some(slot) if self.is_free(slot) => return slot,
-                Some(_) => {}
+                Some(slot) => self.get_mut(slot).stamp |= CLEARED,
                 None => {
                     // Most of these lines are written before they are read, which the hardware
                     // prefetcher does not cover.
@@ -306,9 +312,11 @@ impl EntryTable {
     fn release(&mut self, slot: u32) {
         debug_assert!(self.is_occupied(slot));
         self.len -= 1;
-        self.get_mut(slot).stamp = FREE;
-        // SAFETY: the slot of an entry exists.
-        unsafe { self.free.release(slot) }
+        let stamp = std::mem::replace(&mut self.get_mut(slot).stamp, FREE);
+        if stamp & CLEARED != 0 {
+            // SAFETY: the slot of an entry exists.
+            unsafe { self.free.release(slot) }
+        }
     }
 
     /// Fills the slot allocated for an entry, without links.
@@ -410,7 +418,7 @@ impl EntryTable {
     /// Changes the stamp of an entry.
     pub(super) fn restamp(&mut self, slot: u32, stamp: impl FnOnce(u64) -> u64) {
         let old = &mut self.slots[slot as usize].stamp;
-        *old = stamp(*old) | *old & LINKED;
+        *old = stamp(*old) | *old & (LINKED | CLEARED);
     }
 
     pub(super) fn bytes(&self) -> usize {

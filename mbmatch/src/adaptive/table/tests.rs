@@ -26,7 +26,7 @@ fn structured_envelopes_spread_as_random_ones_do() {
         let mut table = EntryTable::new(4, Heap::GLOBAL);
         table.reserve(COUNT as usize).unwrap();
         for (bits, source) in (0..COUNT).map(shape) {
-            table.append((bits, source), 2, 0, |_| true);
+            table.append((bits, source), 4, 0, |_| true);
         }
         let passed: usize = (0..COUNT)
             .map(shape)
@@ -51,20 +51,20 @@ fn structured_envelopes_spread_as_random_ones_do() {
 fn every_slot_can_be_occupied_before_the_table_grows() {
     let mut table = EntryTable::new(4, Heap::GLOBAL);
     table.make_room().unwrap();
-    table.append((0, 0), 2, 0, |_| true);
+    table.append((0, 0), 4, 0, |_| true);
     let slots = table.slots.len();
     let mut fast = 0;
     for tag in 1..slots as u64 {
-        if table.append_fast((tag, 0), 2, tag, |_| true).is_some() {
+        if table.append_fast((tag, 0), 4, tag, |_| true).is_some() {
             fast += 1;
         } else {
-            table.append((tag, 0), 2, tag, |_| true);
+            table.append((tag, 0), 4, tag, |_| true);
         }
     }
     assert!(fast > table.capacity() && table.len() as usize == slots);
-    assert!(table.append_fast((0, 1), 2, 0, |_| true).is_none());
+    assert!(table.append_fast((0, 1), 4, 0, |_| true).is_none());
     table.make_room().unwrap();
-    table.append((slots as u64, 0), 2, slots as u64, |_| true);
+    table.append((slots as u64, 0), 4, slots as u64, |_| true);
     assert!(table.slots.len() > slots && table.len() as usize <= table.capacity());
     for tag in 0..=slots as u64 {
         let first = table.find(tag, 0, |_| true).expect("the entry exists");
@@ -81,20 +81,20 @@ fn entries_are_found_after_growth_in_the_order_of_their_key() {
     for number in 0..count {
         table.make_room().unwrap();
         let (bits, source) = key(number);
-        slots.push(table.append((bits, source), u64::from(number + 1) << 1, 0, |_| true));
+        slots.push(table.append((bits, source), u64::from(number + 1) << 2, 0, |_| true));
     }
     let mut left: Vec<u32> = (0..count).collect();
     // Remove one from the middle of its key, the youngest and the oldest; the others must stay in
     // order.
     for number in [count / 2, count - 1, 0] {
         let slot = slots[number as usize];
-        assert_eq!(table.remove_at(slot, |stamp| stamp >> 1 == u64::from(number + 1), |_| true), Some(0));
+        assert_eq!(table.remove_at(slot, |stamp| stamp >> 2 == u64::from(number + 1), |_| true), Some(0));
         assert_eq!(table.remove_at(slot, |_| true, |_| true), None);
         left.retain(|other| *other != number);
     }
     for number in left {
         let first = table.find(key(number).0, key(number).1, |_| true).expect("the entry exists");
-        assert_eq!(table.stamp_of(first) >> 1, u64::from(number + 1));
+        assert_eq!(table.stamp_of(first) >> 2, u64::from(number + 1));
         table.take(first);
     }
     assert!(table.slots.iter().all(|entry| entry.head == NIL));
@@ -102,7 +102,7 @@ fn entries_are_found_after_growth_in_the_order_of_their_key() {
 
 /// Appends an entry as the fast paths of the queues do; `fallen_back` counts those that no fast path took.
 fn append_any(table: &mut EntryTable, key: (u64, u32), number: u64, fallen_back: &mut usize) -> u32 {
-    let (stamp, user) = ((number + 1) << 1, number);
+    let (stamp, user) = ((number + 1) << 2, number);
     table.append_to_fifo(key, stamp, user).or_else(|| table.append_fast(key, stamp, user, |_| true)).unwrap_or_else(
         || {
             *fallen_back += 1;
@@ -117,7 +117,7 @@ fn append_any(table: &mut EntryTable, key: (u64, u32), number: u64, fallen_back:
 fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
     let mut table = EntryTable::new(4, Heap::GLOBAL);
     table.make_room().unwrap();
-    table.append((7, 0), 2, 0, |_| true);
+    table.append((7, 0), 4, 0, |_| true);
     let rounds = if cfg!(miri) { 40 } else { 400 };
     let (mut numbers, mut consecutive, mut last) = (vec![0], 0, 0);
     let mut fallen_back = 0;
@@ -148,7 +148,7 @@ fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
             let removed = numbers.remove(numbers.len() - from_back);
             let at = (0..table.slots.len() as u32)
                 .find(|at| {
-                    table.stamp_at(*at).is_some_and(|stamp| stamp >> 1 == removed + 1 && table.get(*at).bits == 7)
+                    table.stamp_at(*at).is_some_and(|stamp| stamp >> 2 == removed + 1 && table.get(*at).bits == 7)
                 })
                 .expect("the entry exists");
             assert_eq!(table.remove_at(at, |_| true, |_| true), Some(removed));
@@ -168,4 +168,33 @@ fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
     }
     // Most entries are beside the one before, without the bitmap.
     assert!(4 * consecutive > 3 * rounds as usize, "{consecutive} of {rounds}; {fallen_back} slow");
+}
+
+/// The bit of a free slot is always set, whatever was displaced, so that an empty table hands out every slot.
+#[test]
+fn the_bitmap_has_every_free_slot() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    table.append((0, 0), 4, 0, |_| true);
+    let mut queued = vec![0];
+    for number in 1..if cfg!(miri) { 300 } else { 20_000 } {
+        // Few keys, and tags at strides that displace entries.
+        let key = if random.bool() { random.u64(..3) } else { random.u64(..40) << 9 };
+        append_any(&mut table, (key, 0), number, &mut 0);
+        queued.push(key);
+        let most = if number % 1000 < 500 { 300 } else { 30 };
+        while queued.len() > most {
+            let key = queued.swap_remove(random.usize(..queued.len()));
+            let fast = table.take_from_fifo(key, 0).map_or_else(|| table.take_fast(key, 0), FastPath::Taken);
+            if let FastPath::Decline = fast {
+                let first = table.find(key, 0, |_| true).expect("the entry exists");
+                table.take(first);
+            }
+        }
+        if number % 100 == 0 {
+            let lost = (0..table.slots.len() as u32).find(|slot| table.is_free(*slot) && !table.free.has(*slot));
+            assert_eq!(lost, None);
+        }
+    }
 }
