@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -44,6 +45,10 @@ void close_queues(Endpoint *endpoint);
 
 /* Inserts the address of `endpoint` into the address vector of `into`, and returns what it has there. */
 fi_addr_t insert(const Endpoint *endpoint, Endpoint *into);
+
+/* Processor time of this process, in whole seconds. A process that waits for a completion polls, so that a limit in this
+ * time does not depend on other work of the machine. */
+time_t processor_seconds(void);
 
 /* Ends the program if `status` is negative. */
 void call(const char *name, long status);

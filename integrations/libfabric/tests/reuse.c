@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
@@ -54,7 +53,7 @@ static void send(int from, const char *text, uint64_t tag) {
 /* The context of the next completion, and the source of its message; `what` is what should complete. */
 static void *completed(const char *what, fi_addr_t *source) {
   struct fi_cq_tagged_entry entry;
-  for (const time_t end = time(NULL) + PATIENCE_S; time(NULL) <= end; progress()) {
+  for (const time_t end = processor_seconds() + PATIENCE_S; processor_seconds() <= end; progress()) {
     const ssize_t read = fi_cq_readfrom(receiver.cq, &entry, 1, source);
     if (read == 1) return entry.op_context;
     if (read != -FI_EAGAIN) call("fi_cq_readfrom", read);
