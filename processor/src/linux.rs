@@ -17,6 +17,7 @@
 //! Not modelled: threads, other processes, delivery of signals, page protection. A call that is not
 //! in the table ends the program; [`Linux::refused`] names it.
 
+mod any;
 mod files;
 mod numbers;
 mod simulate;
@@ -217,7 +218,7 @@ impl<F: Files> Linux<F> {
         &mut self.descriptors.files
     }
 
-    fn serve(&mut self, call: Syscall, memory: &mut impl UserMemory) -> SyscallResult {
+    fn serve(&mut self, call: Syscall, memory: &mut dyn UserMemory) -> SyscallResult {
         let number = match call.service {
             Service::Exit => return SyscallResult::Exit(call.arguments[0] & 0xff),
             Service::Write => numbers::WRITE,
@@ -287,7 +288,7 @@ impl<F: Files> Linux<F> {
         }
     }
 
-    fn map(&mut self, [address, length, _, flags, file, offset]: [u64; 6], memory: &mut impl UserMemory) -> CallResult {
+    fn map(&mut self, [address, length, _, flags, file, offset]: [u64; 6], memory: &mut dyn UserMemory) -> CallResult {
         const ANONYMOUS: u64 = 0x20;
         let at = self.space.map(address, length, flags, memory)?;
         if flags & ANONYMOUS == 0 {
@@ -305,14 +306,14 @@ impl<F: Files> Linux<F> {
     }
 
     /// getrusage: user time alone.
-    fn usage(&self, address: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn usage(&self, address: u64, memory: &mut dyn UserMemory) -> CallResult {
         let mut usage = [0; 144];
         usage[..16].copy_from_slice(&self.time(1_000_000));
         memory.set(address, &usage).map(|()| 0)
     }
 
     /// sysinfo: time, memory and one process. What is free is not counted.
-    fn system(&self, address: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn system(&self, address: u64, memory: &mut dyn UserMemory) -> CallResult {
         let mut found = [0; 112];
         let total = self.space.bytes().to_le_bytes();
         found[..8].copy_from_slice(&self.time(1)[..8]);
@@ -323,14 +324,14 @@ impl<F: Files> Linux<F> {
         memory.set(address, &found).map(|()| 0)
     }
 
-    fn random_bytes(&mut self, address: u64, length: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn random_bytes(&mut self, address: u64, length: u64, memory: &mut dyn UserMemory) -> CallResult {
         let length = length.min(4096);
         let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
         memory.set(address, &bytes).map(|()| length)
     }
 
     /// readlinkat: only `/proc/self/exe` is a link.
-    fn read_link(&self, path: u64, address: u64, length: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn read_link(&self, path: u64, address: u64, length: u64, memory: &mut dyn UserMemory) -> CallResult {
         if memory.string(path)? != b"/proc/self/exe" {
             return Err(errno::EINVAL);
         }
@@ -340,7 +341,7 @@ impl<F: Files> Linux<F> {
 }
 
 /// `clock_getres`: a nanosecond.
-fn resolution(address: u64, memory: &mut impl UserMemory) -> CallResult {
+fn resolution(address: u64, memory: &mut dyn UserMemory) -> CallResult {
     if address != 0 {
         memory.set(address, &pair(0, 1))?;
     }
@@ -348,7 +349,7 @@ fn resolution(address: u64, memory: &mut impl UserMemory) -> CallResult {
 }
 
 /// `getcpu`: the first processor of the first node.
-fn cpu(processor: u64, node: u64, memory: &mut impl UserMemory) -> CallResult {
+fn cpu(processor: u64, node: u64, memory: &mut dyn UserMemory) -> CallResult {
     for address in [processor, node] {
         if address != 0 {
             memory.set(address, &[0; 4])?;
@@ -366,7 +367,7 @@ fn pair(first: u64, second: u64) -> [u8; 16] {
 }
 
 /// The limits of a resource: that of the stack, and none for the others. New limits are ignored.
-fn limits(resource: u64, address: u64, memory: &mut impl UserMemory) -> CallResult {
+fn limits(resource: u64, address: u64, memory: &mut dyn UserMemory) -> CallResult {
     const STACK: u64 = 3;
     if address != 0 {
         let soft = if resource == STACK { start::STACK_BYTES } else { u64::MAX };
@@ -376,7 +377,7 @@ fn limits(resource: u64, address: u64, memory: &mut impl UserMemory) -> CallResu
 }
 
 /// `rt_sigaction`: the old action is the default one; new ones are never called.
-fn actions(old: u64, memory: &mut impl UserMemory) -> CallResult {
+fn actions(old: u64, memory: &mut dyn UserMemory) -> CallResult {
     if old != 0 {
         memory.set(old, &[0; 24])?;
     }
@@ -385,7 +386,7 @@ fn actions(old: u64, memory: &mut impl UserMemory) -> CallResult {
 
 /// Waits find the value changed, as there is no other thread that could wake this one; a wait for a
 /// value that is there would never end.
-fn futex(operation: u64, address: u64, expected: u64, memory: &impl UserMemory) -> CallResult {
+fn futex(operation: u64, address: u64, expected: u64, memory: &dyn UserMemory) -> CallResult {
     const WAIT: u64 = 0;
     const WAKE: u64 = 1;
     match operation & 0x7f {

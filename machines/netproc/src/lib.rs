@@ -49,6 +49,7 @@ pub use report::{PacketReport, Window};
 pub use run_error::RunError;
 pub use start::Started;
 pub use timed::TimedChip;
+pub use watch::PassageObserver;
 
 /// The committed programs.
 pub use mb_guest::netproc::Spine;

@@ -4,9 +4,7 @@
 //! The chip pauses at the end of a cycle in which a store reaches the controller or a transfer completes.
 
 use mb_core::ParameterError;
-use mb_processor::chip::{
-    CallHandler, Chip, ChipConfig, ChipFault, ChipObserver, ChipStop, HartStatistics, IssueStall,
-};
+use mb_processor::chip::{CallHandler, Chip, ChipConfig, ChipFault, ChipStop, HartStatistics, IssueStall};
 use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
 use mb_processor::system::{
     AddressKind, Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem,
@@ -20,7 +18,7 @@ use crate::processor::{
 };
 use crate::registers::ControllerRegisters;
 use crate::start::Started;
-use crate::watch::Watch;
+use crate::watch::{Observed, PassageObserver, Watch};
 
 /// The tag of a completion that pauses the chip, as something has reached the controller.
 const REACHED: u32 = u32::MAX;
@@ -132,19 +130,19 @@ impl Calls {
     }
 }
 
-/// A chip with its caches and memory; `O` observes its instructions.
-#[derive(Debug)]
-pub struct TimedChip<'a, O = ()> {
+/// A chip with its caches and memory.
+pub struct TimedChip<'a> {
     chip: Chip,
     board: Board,
     calls: Calls,
-    watch: Watch<'a, O>,
+    watch: Watch,
+    observer: Option<&'a mut dyn PassageObserver>,
     /// Stores of the start, which are the first events.
     start: Vec<DeviceStore>,
 }
 
-impl<'a, O: ChipObserver> TimedChip<'a, O> {
-    /// A chip in cycle 0 whose harts continue where those of `started` are.
+impl<'a> TimedChip<'a> {
+    /// A chip in cycle 0 whose harts continue where those of `started` are. Its instructions are shown to `observer`.
     ///
     /// # Errors
     /// An invalid configuration, or another number of harts.
@@ -152,7 +150,7 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
         chip: &ChipConfig,
         caches: &SharedL2Config,
         started: Started,
-        observer: &'a mut O,
+        observer: Option<&'a mut dyn PassageObserver>,
     ) -> Result<Self, ParameterError> {
         let registers = ControllerRegisters::new(chip.contexts);
         let mut cores = Chip::new(chip, 0)?;
@@ -177,7 +175,8 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
             chip: cores,
             board: Board { memory },
             calls: Calls::default(),
-            watch: Watch::new(protection, harts, observer),
+            watch: Watch::new(protection, harts),
+            observer,
             start,
         })
     }
@@ -212,18 +211,22 @@ impl<'a, O: ChipObserver> TimedChip<'a, O> {
     }
 }
 
-impl<O> Bytes for TimedChip<'_, O> {
+impl Bytes for TimedChip<'_> {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         self.board.bytes(address, length)
     }
 }
 
-impl<O: ChipObserver> Processor for TimedChip<'_, O> {
+impl Processor for TimedChip<'_> {
     fn run(&mut self, until: u64, events: &mut Vec<ProcessorEvent>) -> Result<(), Stopped> {
         events.extend(self.start.drain(..).map(ProcessorEvent::Store));
         while events.is_empty() && self.chip.now() <= until {
             let end = until.saturating_add(1);
-            let stop = self.chip.run_observed(end, &mut self.board, &mut self.calls, &mut self.watch);
+            let (board, calls, watch) = (&mut self.board, &mut self.calls, &mut self.watch);
+            let stop = match self.observer.as_deref_mut() {
+                None => self.chip.run_observed(end, board, calls, watch),
+                Some(observer) => self.chip.run_observed(end, board, calls, &mut Observed { watch, observer }),
+            };
             for store in self.board.memory.device_mut().take_stores() {
                 let pc = self.watch.arrived(store.hart).expect("a store commits before it reaches the controller");
                 events.push(ProcessorEvent::Store(DeviceStore { pc, ..store }));
@@ -306,7 +309,7 @@ const CAUSES: [&str; IssueStall::ALL.len()] = [
     "halted",
 ];
 
-impl<O> TimedChip<'_, O> {
+impl TimedChip<'_> {
     fn memory_counts(&self, harts: &[&HartStatistics]) -> Vec<NamedCount> {
         let statistics = self.board.memory.statistics();
         let sum = |caches: &[L1Statistics], of: fn(&L1Statistics) -> u64| caches.iter().map(of).sum::<u64>();

@@ -10,20 +10,30 @@ use crate::contract::{DEVICE, DEVICE_BYTES};
 use crate::processor::HartError;
 use crate::protection::Protection;
 
-/// Observes for the machine and passes on to `observer`.
+/// Observes instructions that leave the pipeline.
+pub trait PassageObserver {
+    /// An instruction commits in `cycle`; in program order of each hart.
+    fn committed(&mut self, passage: &Passage, cycle: u64);
+
+    /// An instruction on a wrong path is removed.
+    fn squashed(&mut self, passage: &Passage) {
+        let _ = passage;
+    }
+}
+
+/// Observes for the machine.
 #[derive(Debug)]
-pub(crate) struct Watch<'a, O> {
+pub(crate) struct Watch {
     pub(crate) protection: Protection,
     /// Instructions of the stores to the controller that have not reached it, by hart.
     stores: Vec<VecDeque<u64>>,
     /// A store that was refused: its hart, and what it broke.
     refused: Option<(u32, HartError)>,
-    observer: &'a mut O,
 }
 
-impl<'a, O> Watch<'a, O> {
-    pub(crate) fn new(protection: Protection, harts: usize, observer: &'a mut O) -> Self {
-        Self { protection, stores: vec![VecDeque::new(); harts], refused: None, observer }
+impl Watch {
+    pub(crate) fn new(protection: Protection, harts: usize) -> Self {
+        Self { protection, stores: vec![VecDeque::new(); harts], refused: None }
     }
 
     /// The instruction of the oldest store of a hart that has not reached the controller; stores of a hart arrive in
@@ -38,18 +48,10 @@ impl<'a, O> Watch<'a, O> {
     }
 }
 
-impl<O: ChipObserver> ChipObserver for Watch<'_, O> {
-    const ENABLED: bool = O::ENABLED;
+impl ChipObserver for Watch {
+    const ENABLED: bool = false;
 
-    #[inline]
-    fn committed(&mut self, passage: &Passage, cycle: u64) {
-        self.observer.committed(passage, cycle);
-    }
-
-    #[inline]
-    fn squashed(&mut self, passage: &Passage) {
-        self.observer.squashed(passage);
-    }
+    fn committed(&mut self, _: &Passage, _: u64) {}
 
     #[inline]
     fn may_write(&mut self, hart: usize, pc: u64, address: u64, width: u8) -> bool {
@@ -64,5 +66,31 @@ impl<O: ChipObserver> ChipObserver for Watch<'_, O> {
         if (DEVICE..DEVICE + DEVICE_BYTES).contains(&address) {
             self.stores[hart].push_back(pc);
         }
+    }
+}
+
+/// Observes for the machine and for `observer`.
+pub(crate) struct Observed<'a> {
+    pub(crate) watch: &'a mut Watch,
+    pub(crate) observer: &'a mut dyn PassageObserver,
+}
+
+impl ChipObserver for Observed<'_> {
+    fn committed(&mut self, passage: &Passage, cycle: u64) {
+        self.observer.committed(passage, cycle);
+    }
+
+    fn squashed(&mut self, passage: &Passage) {
+        self.observer.squashed(passage);
+    }
+
+    #[inline]
+    fn may_write(&mut self, hart: usize, pc: u64, address: u64, width: u8) -> bool {
+        self.watch.may_write(hart, pc, address, width)
+    }
+
+    #[inline]
+    fn stored(&mut self, hart: usize, pc: u64, address: u64, width: u8, value: u64) {
+        self.watch.stored(hart, pc, address, width, value);
     }
 }

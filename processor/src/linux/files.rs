@@ -146,7 +146,7 @@ impl<F: Files> Descriptors<F> {
         &mut self,
         number: u64,
         [a, b, c, d, ..]: [u64; 6],
-        memory: &mut impl UserMemory,
+        memory: &mut dyn UserMemory,
     ) -> Option<CallResult> {
         Some(match number {
             numbers::OPENAT => self.open(b, c, d, memory),
@@ -190,7 +190,7 @@ impl<F: Files> Descriptors<F> {
         })
     }
 
-    fn open(&mut self, path: u64, flags: u64, mode: u64, memory: &impl UserMemory) -> CallResult {
+    fn open(&mut self, path: u64, flags: u64, mode: u64, memory: &dyn UserMemory) -> CallResult {
         let path = memory.string(path)?;
         let handle = self.files.open(&path, flags, mode as u32)?;
         self.add(handle, 0)
@@ -205,7 +205,7 @@ impl<F: Files> Descriptors<F> {
         Ok(0)
     }
 
-    fn read(&mut self, descriptor: u64, address: u64, length: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn read(&mut self, descriptor: u64, address: u64, length: u64, memory: &mut dyn UserMemory) -> CallResult {
         let handle = self.handle(descriptor)?;
         let length = length.min(LONGEST) as usize;
         memory.bytes(address, length).ok_or(errno::EFAULT)?;
@@ -215,18 +215,18 @@ impl<F: Files> Descriptors<F> {
         Ok(count as u64)
     }
 
-    fn write(&mut self, descriptor: u64, address: u64, length: u64, memory: &impl UserMemory) -> CallResult {
+    fn write(&mut self, descriptor: u64, address: u64, length: u64, memory: &dyn UserMemory) -> CallResult {
         let handle = self.handle(descriptor)?;
         let bytes = memory.bytes(address, length.min(LONGEST) as usize).ok_or(errno::EFAULT)?;
         self.files.write(handle, bytes).map(|count| count as u64)
     }
 
-    fn status(&mut self, descriptor: u64, address: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn status(&mut self, descriptor: u64, address: u64, memory: &mut dyn UserMemory) -> CallResult {
         let status = self.handle(descriptor).and_then(|handle| self.files.status(handle))?;
         memory.set(address, &layout(&status)).map(|()| 0)
     }
 
-    fn status_of(&mut self, path: u64, address: u64, memory: &mut impl UserMemory) -> CallResult {
+    fn status_of(&mut self, path: u64, address: u64, memory: &mut dyn UserMemory) -> CallResult {
         let status = self.files.status_of(&memory.string(path)?)?;
         memory.set(address, &layout(&status)).map(|()| 0)
     }
@@ -246,11 +246,11 @@ impl<F: Files> Descriptors<F> {
 }
 
 /// A transfer of several parts; ends after one that is shorter than asked for.
-fn parts<M: UserMemory>(
+fn parts(
     list: u64,
     count: u64,
-    memory: &mut M,
-    mut transfer: impl FnMut(&mut M, u64, u64) -> CallResult,
+    memory: &mut dyn UserMemory,
+    mut transfer: impl FnMut(&mut dyn UserMemory, u64, u64) -> CallResult,
 ) -> CallResult {
     let mut done = 0;
     if count > PARTS {

@@ -3,6 +3,7 @@
 
 use mb_core::{Cycles, ParameterError};
 
+use super::any::AnyLinux;
 use super::{Files, Linux, Process};
 use crate::barrel::{self, Barrel, BarrelConfig, BarrelKanata, Stacks};
 use crate::chip::{self, Chip, ChipConfig, ChipKanata, cmp, cmp2, hart_and_pc, in_order, smt};
@@ -10,7 +11,7 @@ use crate::hierarchy::{Hierarchy, HierarchyConfig};
 use crate::out_of_order::{self, OutOfOrder, OutOfOrderConfig, PipelineKanata, cortex_a72, pc_and_class, ppc440};
 use crate::shared_l2::{SharedL2, SharedL2Config};
 use crate::system::NoDevice;
-use crate::{Fault, Hart, Program, Rv64, Step, SyscallHandler};
+use crate::{Fault, Hart, Memory, Program, Rv64, Step, SyscallHandler};
 
 /// A core model with its caches, by name, and its parameters.
 #[derive(Clone, Debug)]
@@ -290,54 +291,14 @@ impl<F: Files> Simulation<F> {
     /// # Errors
     /// The program cannot continue.
     pub fn run(&mut self, until: u64) -> Result<Option<u64>, GuestFailure> {
-        let result = match &mut self.cores {
-            Cores::Functional { process, instructions } => functional(process, instructions, until),
-            Cores::OutOfOrder { core, hierarchy, process } => {
-                let Process { hart, memory, linux } = &mut **process;
-                ended(core.run(hart, memory, linux, hierarchy, Cycles(until)))
-            }
-            Cores::Barrel { core, linux } => barrel_ended(core.run_until(Cycles(until), &mut **linux)),
-            Cores::Chip { chip, memory, linux } => loop {
-                if let Some(result) = chip_ended(chip.run_until(until, &mut **memory, &mut **linux)) {
-                    break result;
-                }
-            },
-        };
+        let result = self.cores.running().run(until);
         self.judge(result)
     }
 
     /// As [`run`](Self::run); also returns the instructions as a diagram in the Kanata format, of
     /// which functional execution has none. A program that cannot continue has one, too.
     pub fn record(&mut self, until: u64) -> (Result<Option<u64>, GuestFailure>, String) {
-        let mut diagram = String::new();
-        // A string accepts everything that is written to it.
-        let result = match &mut self.cores {
-            Cores::Functional { process, instructions } => functional(process, instructions, until),
-            Cores::OutOfOrder { core, hierarchy, process } => {
-                let Process { hart, memory, linux } = &mut **process;
-                let mut observer = PipelineKanata::new(String::new(), pc_and_class);
-                let result = core.run_observed(hart, memory, linux, hierarchy, Cycles(until), &mut observer);
-                diagram = observer.finish().unwrap_or_default();
-                ended(result)
-            }
-            Cores::Barrel { core, linux } => {
-                let mut observer = BarrelKanata::new(&mut **linux, String::new(), pc_and_class);
-                let result = core.run_observed(Cycles(until), &mut observer);
-                diagram = observer.finish().map(|finished| finished.1).unwrap_or_default();
-                barrel_ended(result)
-            }
-            Cores::Chip { chip, memory, linux } => {
-                let mut observer = ChipKanata::new(chip.now()..until, hart_and_pc);
-                let result = loop {
-                    let result = chip.run_observed(until, &mut **memory, &mut **linux, &mut observer);
-                    if let Some(result) = chip_ended(result) {
-                        break result;
-                    }
-                };
-                let _ = observer.finish(&mut diagram);
-                result
-            }
-        };
+        let (result, diagram) = self.cores.running().record(until);
         (self.judge(result), diagram)
     }
 
@@ -413,8 +374,108 @@ impl<F: Files> Simulation<F> {
     }
 }
 
-fn functional<F: Files>(process: &mut Process<F>, instructions: &mut u64, until: u64) -> Result<Option<u64>, Fault> {
-    let Process { hart, memory, linux } = process;
+impl<F: Files> Cores<F> {
+    fn running(&mut self) -> Running<'_> {
+        match self {
+            Self::Functional { process, instructions } => {
+                let Process { hart, memory, linux } = &mut **process;
+                Running::Functional { hart, memory, linux: AnyLinux::new(linux), instructions }
+            }
+            Self::OutOfOrder { core, hierarchy, process } => {
+                let Process { hart, memory, linux } = &mut **process;
+                Running::OutOfOrder { core, hierarchy, hart, memory, linux: AnyLinux::new(linux) }
+            }
+            Self::Barrel { core, linux } => Running::Barrel { core, linux: AnyLinux::new(&mut **linux) },
+            Self::Chip { chip, memory, linux } => Running::Chip { chip, memory, linux: AnyLinux::new(&mut **linux) },
+        }
+    }
+}
+
+/// The cores, whatever the type of the files.
+enum Running<'a> {
+    Functional {
+        hart: &'a mut Rv64,
+        memory: &'a mut Memory,
+        linux: AnyLinux<'a>,
+        instructions: &'a mut u64,
+    },
+    OutOfOrder {
+        core: &'a mut OutOfOrder,
+        hierarchy: &'a mut Hierarchy,
+        hart: &'a mut Rv64,
+        memory: &'a mut Memory,
+        linux: AnyLinux<'a>,
+    },
+    Barrel {
+        core: &'a mut Barrel<Rv64>,
+        linux: AnyLinux<'a>,
+    },
+    Chip {
+        chip: &'a mut Chip,
+        memory: &'a mut SharedL2<NoDevice>,
+        linux: AnyLinux<'a>,
+    },
+}
+
+impl Running<'_> {
+    fn run(self, until: u64) -> Result<Option<u64>, Fault> {
+        match self {
+            Self::Functional { hart, memory, mut linux, instructions } => {
+                functional(hart, memory, &mut linux, instructions, until)
+            }
+            Self::OutOfOrder { core, hierarchy, hart, memory, mut linux } => {
+                ended(core.run(hart, memory, &mut linux, hierarchy, Cycles(until)))
+            }
+            Self::Barrel { core, mut linux } => barrel_ended(core.run_until(Cycles(until), &mut linux)),
+            Self::Chip { chip, memory, mut linux } => loop {
+                if let Some(result) = chip_ended(chip.run_until(until, memory, &mut linux)) {
+                    break result;
+                }
+            },
+        }
+    }
+
+    /// Also returns the diagram.
+    fn record(self, until: u64) -> (Result<Option<u64>, Fault>, String) {
+        let mut diagram = String::new();
+        // A string accepts everything that is written to it.
+        let result = match self {
+            Self::Functional { .. } => self.run(until),
+            Self::OutOfOrder { core, hierarchy, hart, memory, mut linux } => {
+                let mut observer = PipelineKanata::new(String::new(), pc_and_class);
+                let result = core.run_observed(hart, memory, &mut linux, hierarchy, Cycles(until), &mut observer);
+                diagram = observer.finish().unwrap_or_default();
+                ended(result)
+            }
+            Self::Barrel { core, mut linux } => {
+                let mut observer = BarrelKanata::new(&mut linux, String::new(), pc_and_class);
+                let result = core.run_observed(Cycles(until), &mut observer);
+                diagram = observer.finish().map(|finished| finished.1).unwrap_or_default();
+                barrel_ended(result)
+            }
+            Self::Chip { chip, memory, mut linux } => {
+                let mut observer = ChipKanata::new(chip.now()..until, hart_and_pc);
+                let result = loop {
+                    let result = chip.run_observed(until, memory, &mut linux, &mut observer);
+                    if let Some(result) = chip_ended(result) {
+                        break result;
+                    }
+                };
+                let _ = observer.finish(&mut diagram);
+                result
+            }
+        };
+        (result, diagram)
+    }
+}
+
+fn functional(
+    hart: &mut Rv64,
+    memory: &mut Memory,
+    linux: &mut AnyLinux<'_>,
+    instructions: &mut u64,
+    until: u64,
+) -> Result<Option<u64>, Fault> {
     while *instructions < until {
         linux.set_cycle(*instructions);
         match hart.step(memory, linux)? {

@@ -30,7 +30,7 @@ const fn pages(bytes: u64) -> Option<u64> {
 }
 
 /// Zeros an area.
-fn clear(from: u64, to: u64, memory: &mut impl UserMemory) -> Result<(), u16> {
+fn clear(from: u64, to: u64, memory: &mut dyn UserMemory) -> Result<(), u16> {
     let zeros = [0; PAGE as usize];
     let mut at = from;
     while at < to {
@@ -53,7 +53,7 @@ impl Space {
     }
 
     /// brk: sets the break if there is room, and returns it.
-    pub(super) fn set_break(&mut self, address: u64, memory: &mut impl UserMemory) -> u64 {
+    pub(super) fn set_break(&mut self, address: u64, memory: &mut dyn UserMemory) -> u64 {
         let limit = self.areas.first().map_or(self.end, |area| area.0);
         if address >= self.least_break && address <= limit {
             if address < self.current_break && clear(address, self.current_break, memory).is_err() {
@@ -65,7 +65,7 @@ impl Space {
     }
 
     /// mmap: the highest gap that is large enough, or a fixed address. The area is zero.
-    pub(super) fn map(&mut self, address: u64, length: u64, flags: u64, memory: &mut impl UserMemory) -> CallResult {
+    pub(super) fn map(&mut self, address: u64, length: u64, flags: u64, memory: &mut dyn UserMemory) -> CallResult {
         const FIXED: u64 = 0x10;
         let length = pages(length).ok_or(errno::EINVAL)?;
         let at = if flags & FIXED != 0 {
@@ -123,7 +123,7 @@ impl Space {
         bytes: u64,
         new: u64,
         flags: u64,
-        memory: &mut impl UserMemory,
+        memory: &mut dyn UserMemory,
     ) -> CallResult {
         const MAY_MOVE: u64 = 1;
         let (bytes, new) = (pages(bytes).ok_or(errno::EINVAL)?, pages(new).ok_or(errno::EINVAL)?);

@@ -20,11 +20,11 @@ use mb_core::Cycles;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::HartStatus;
 use mb_netproc::parameters::{CoreOrder, Handler};
-use mb_netproc::{LoadedProgram, PacketMachineParameters, Spine, presets};
+use mb_netproc::{LoadedProgram, PacketMachineParameters, PassageObserver, Spine, presets};
 use mb_packets::traffic::generate;
 use mb_packets::{CaptureSession, FilterSet, Mix, TrafficParameters, session};
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
-use mb_processor::chip::{ChipObserver, Passage};
+use mb_processor::chip::Passage;
 use mb_processor::hierarchy::Hierarchy;
 use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
 use mb_processor::{InstructionClass, Memory, Ppc32, Program, Rv64, Service, Syscall, SyscallHandler, SyscallResult};
@@ -105,7 +105,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl ChipObserver for Waiting<'_> {
+impl PassageObserver for Waiting<'_> {
     fn committed(&mut self, passage: &Passage, _: u64) {
         let waits = self.waits(passage.pc);
         let phase = self.phase + HartStatus::BYTES * passage.hart as u64;
@@ -144,7 +144,7 @@ impl Work {
         let capture = generate(&traffic, &filters, &session::routes(&parameters), 1).expect("a filter for each");
         let session = CaptureSession::new(&parameters, Spine::Plain.file(), &capture).expect("a program that fits");
         let mut observer = Waiting::new(session.image());
-        run(&session, packets, &mut observer);
+        run(&session, packets, Some(&mut observer));
         let sum = |count: fn(&Hart) -> u64| observer.harts.iter().map(count).sum::<u64>();
         let (all, waiting) = (sum(|hart| hart.all), sum(|hart| hart.waiting));
         let expected = if order == CoreOrder::InOrder { (1, 0.3) } else { (0, 0.8) };
@@ -152,7 +152,7 @@ impl Work {
     }
 }
 
-fn run<O: ChipObserver>(session: &CaptureSession, packets: u64, observer: &mut O) {
+fn run(session: &CaptureSession, packets: u64, observer: Option<&mut dyn PassageObserver>) {
     let checked = session.run(packets, observer, &mut |_| ControlFlow::Continue(())).expect("a processor");
     assert!(checked.run.error.is_none() && checked.mismatch_count == 0, "every decision is right");
 }
@@ -213,7 +213,7 @@ fn main() {
             let (reference, _) = work.expected;
             let (base, _) = rate(&references[reference].1);
             let (speed, time) = rate(&|| {
-                run(&work.session, work.packets, &mut ());
+                run(&work.session, work.packets, None);
                 work.instructions
             });
             rates[reference].push(base);

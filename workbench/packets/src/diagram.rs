@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use mb_kit::kanata::Diagram;
-use mb_netproc::LoadedProgram;
-use mb_processor::chip::{ChipObserver, Passage};
+use mb_netproc::{LoadedProgram, PassageObserver};
+use mb_processor::chip::Passage;
 
 /// Longest interval, in cycles: diagrams are kept in memory.
 pub const MAX_CYCLES: u64 = 1_000_000;
@@ -68,7 +68,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl ChipObserver for Recorder<'_> {
+impl PassageObserver for Recorder<'_> {
     fn committed(&mut self, passage: &Passage, cycle: u64) {
         self.record(passage, Some(cycle));
     }

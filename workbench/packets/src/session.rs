@@ -7,9 +7,9 @@ use mb_core::ParameterError;
 use mb_netproc::parameters::ProcessorTiming;
 use mb_netproc::processor::Processor;
 use mb_netproc::{
-    Arrival, LoadedProgram, PacketMachineParameters, PacketRun, RunError, SetupError, Tables, TimedChip, machine,
+    Arrival, LoadedProgram, PacketMachineParameters, PacketRun, PassageObserver, RunError, SetupError, Tables,
+    TimedChip, machine,
 };
-use mb_processor::chip::ChipObserver;
 
 use crate::arrivals::arrivals;
 use crate::capture::{Capture, CaptureError};
@@ -116,10 +116,10 @@ impl CaptureSession {
     ///
     /// # Errors
     /// No processor can be built from the parameters.
-    pub fn run<O: ChipObserver>(
+    pub fn run(
         &self,
         packets: u64,
-        observer: &mut O,
+        observer: Option<&mut dyn PassageObserver>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Checked, SessionError> {
         let parameters = &self.parameters;

@@ -38,7 +38,7 @@ fn run_with(timing: &str, byte: impl Fn(u64) -> u8) -> Checked {
         packet.bytes[payload.start] = byte(number);
     }
     let session = CaptureSession::new(&parameters, Spine::BadHandler.file(), &capture).unwrap();
-    session.run(40, &mut (), &mut |_| ControlFlow::Continue(())).unwrap()
+    session.run(40, None, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn broken(rule: u8, timing: &str) -> RunError {

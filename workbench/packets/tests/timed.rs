@@ -37,7 +37,7 @@ fn capture(parameters: &PacketMachineParameters, mix: Mix, packets: u64) -> Capt
 
 fn run_capture(parameters: &PacketMachineParameters, capture: &Capture, packets: u64) -> Checked {
     let session = CaptureSession::new(parameters, Spine::Plain.file(), capture).unwrap();
-    let checked = session.run(packets, &mut (), &mut |_| ControlFlow::Continue(())).unwrap();
+    let checked = session.run(packets, None, &mut |_| ControlFlow::Continue(())).unwrap();
     let Checked { run, mismatch_count, mismatches, .. } = &checked;
     assert!(run.error.is_none(), "{}", run.error.as_ref().unwrap());
     assert_eq!(*mismatch_count, 0, "{mismatches:?}");

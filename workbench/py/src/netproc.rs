@@ -188,9 +188,9 @@ fn run(
     tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(Checked, Option<String>), SessionError> {
     let session = CaptureSession::new(parameters, program, capture)?;
-    let Some((from, to)) = kanata else { return Ok((session.run(packets, &mut (), tell)?, None)) };
+    let Some((from, to)) = kanata else { return Ok((session.run(packets, None, tell)?, None)) };
     let mut recorder = diagram::Recorder::new(session.image(), from..to);
-    let checked = session.run(packets, &mut recorder, tell)?;
+    let checked = session.run(packets, Some(&mut recorder), tell)?;
     Ok((checked, Some(recorder.finish())))
 }
 

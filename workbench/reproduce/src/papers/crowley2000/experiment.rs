@@ -299,10 +299,8 @@ impl Experiment {
         let image = self.image(&filters, &routes)?;
         let proceed = &mut |_| ControlFlow::Continue(());
         let started = image.start(parameters.limits(), proceed).map_err(|error| self.failed(error.to_string()))?;
-        let mut observer = ();
         let (cores, memory) = parameters.bus_clock();
-        let mut chip =
-            TimedChip::new(&self.cores()?, &self.caches()?, started, &mut observer)?.with_memory_clock(cores, memory);
+        let mut chip = TimedChip::new(&self.cores()?, &self.caches()?, started, None)?.with_memory_clock(cores, memory);
         let spine = parameters.spine();
         let mut checker = Checker::new(Expectations {
             filters,
