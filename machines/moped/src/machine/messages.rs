@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The messages that devices move: a record of each, and a comparison of its bytes.
 
+use mb_processor::linux::Files;
 use mb_processor::rv64::sv39;
+use mb_processor::system::MemorySystem;
 
+use super::memory::ChipMemory;
+use super::{Execution, Machine};
 use crate::contract::{Id, Kind, State};
 use crate::counters::MatchEvent;
 use crate::descriptor::Descriptor;
@@ -234,58 +238,26 @@ fn content<'a>(side: &Descriptor, length: u32, bytes: &impl Fn(u64, usize) -> Op
     found
 }
 
-#[cfg(test)]
-mod tests {
-    use mb_guest::kernel::{MemoryFiles, UserProgram};
-    use mb_processor::system::MemorySystem;
-
-    use super::super::{Execution, ExecutionMode, Machine, MachineParameters};
-    use super::*;
-
-    const USER: &[u8] = include_bytes!("../../../../guest/elf/kernel_moped.rv64.elf");
-
-    /// Runs messages of 9 pages; damages bytes of the send buffer of the first one in the middle of its copy.
-    fn run(damages: bool) -> Machine<MemoryFiles> {
-        let arguments = ["p", "pages"];
-        let program = UserProgram { file: USER, ranks: 2, first_core: 0, arguments: &arguments, environment: &[] };
-        let moped = Some(crate::presets::parameters("optcopy"));
-        let parameters = MachineParameters {
-            harts: 2,
-            memory: 32 << 20,
-            mode: ExecutionMode::Timing,
-            moped,
-            ..MachineParameters::default()
-        };
-        let mut machine = Machine::new(&parameters, &[program], MemoryFiles::new(b"")).expect("a machine");
-        let mut damaged = !damages;
-        while machine.step().is_none() && machine.moved().moved() == 0 {
-            let Execution::Timed(timed) = &mut machine.execution else { panic!("it has time") };
-            let open = timed.memory.messages().open.first().copied();
-            if let (false, Some(open)) = (damaged, open) {
-                let send = timed.memory.moped().nodes[usize::from(open.send.node)].table.get(open.send.entry.into());
-                let send = send.expect("the send").descriptor;
-                let word =
-                    |address| timed.memory.bytes(address, 8)?.first_chunk().map(|word| u64::from_le_bytes(*word));
-                // The first page of the buffer was written by the process.
-                let leaf = sv39::walk(send.root / sv39::PAGE_BYTES, send.address, word).expect("a page");
-                let address = leaf.physical(send.address);
-                let old = timed.memory.bytes(address, 1).expect("memory")[0];
-                assert!(timed.memory.set_bytes(address, &[!old]));
-                damaged = true;
-            }
-        }
-        assert!(damaged);
-        machine
+impl<F: Files> Machine<F> {
+    /// Inverts a byte of the send buffer of a message that is under way; returns whether there is one. A fault for the
+    /// test that the comparison of messages notices it.
+    ///
+    /// # Panics
+    /// The machine has no time, or the sender has not written its buffer.
+    #[doc(hidden)]
+    pub fn damage_message(&mut self) -> bool {
+        let Execution::Timed(timed) = &mut self.execution else { panic!("the machine has no time") };
+        damage(&mut timed.memory)
     }
+}
 
-    #[test]
-    fn a_message_that_arrives_damaged_is_noticed() {
-        let sound = run(false);
-        let moved = sound.moved();
-        assert_eq!((moved.moved(), moved.different(), moved.compared()), (1, 0, moved.bytes()));
-        let machine = run(true);
-        let moved = machine.moved();
-        assert_eq!((moved.moved(), moved.different()), (1, 1));
-        assert!(moved.differences()[0].ends_with("differs at byte 0"), "{:?}", moved.differences());
-    }
+fn damage(memory: &mut ChipMemory) -> bool {
+    let Some(open) = memory.messages().open.first().copied() else { return false };
+    let send = memory.moped().nodes[usize::from(open.send.node)].table.get(open.send.entry.into());
+    let send = send.expect("the send").descriptor;
+    let word = |address| memory.bytes(address, 8)?.first_chunk().map(|word| u64::from_le_bytes(*word));
+    let leaf = sv39::walk(send.root / sv39::PAGE_BYTES, send.address, word).expect("a page");
+    let address = leaf.physical(send.address);
+    let old = memory.bytes(address, 1).expect("memory")[0];
+    memory.set_bytes(address, &[!old])
 }

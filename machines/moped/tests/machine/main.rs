@@ -3,6 +3,7 @@
 
 mod ends;
 mod kernel;
+mod messages;
 mod mpi;
 mod timed;
 
