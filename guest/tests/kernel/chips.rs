@@ -11,6 +11,16 @@ use mb_processor::{FixedLatency, Memory};
 
 use crate::{KernelRun, user};
 
+/// Runs a chip. The memory is behind a pointer, since the chip is compiled for each type.
+fn run_chip(
+    chip: &mut Chip,
+    until: u64,
+    mut memory: &mut dyn MemorySystem,
+    host: &mut KernelHost<MemoryFiles>,
+) -> ChipStop {
+    chip.run_supervised(until, &mut memory, host, &mut ()).expect("no fault")
+}
+
 struct Timed {
     config: ChipConfig,
     translation: TranslationConfig,
@@ -47,7 +57,7 @@ impl Timed {
         let (memory, _, states, time) = machine.into_parts();
         let mut memory = system(memory);
         let mut chip = Chip::with_supervisor(&self.config, &self.translation, &states, time).expect("a chip");
-        let stop = chip.run_until(30_000_000, &mut memory, &mut host).expect("no fault");
+        let stop = run_chip(&mut chip, 30_000_000, &mut memory, &mut host);
         let ChipStop::Exited { status, .. } = stop else { panic!("{stop:?} {}", host.messages()) };
         (chip, host, status)
     }
@@ -146,7 +156,7 @@ fn the_state_moves_from_chip_to_harts_without_timing() {
         let mut chip = Chip::with_supervisor(&cmp(2), &TranslationConfig::default(), &states, time).expect("a chip");
         let mut until = time + 4000;
         let stop = loop {
-            let stop = chip.run_until(until, &mut system, &mut host).expect("no fault");
+            let stop = run_chip(&mut chip, until, &mut system, &mut host);
             let precise = (0..2).all(|hart| chip.state(hart).is_some() && system.drained(hart, 0));
             if stop != ChipStop::Until || precise {
                 break stop;

@@ -51,7 +51,7 @@ impl CallHandler for Calls {
 
 /// Runs a chip until a hart ends. The memory is behind a pointer, since the chip is compiled for each type.
 pub(crate) fn run_chip(chip: &mut Chip, mut memory: &mut dyn MemorySystem) -> chip::ChipStop {
-    chip.run_until(100_000, &mut memory, &mut Calls::default()).expect("no fault")
+    chip.run_supervised(100_000, &mut memory, &mut Calls::default(), &mut ()).expect("no fault")
 }
 
 #[derive(Clone)]
