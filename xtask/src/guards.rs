@@ -12,6 +12,7 @@ mod libraries;
 mod machine;
 mod models;
 mod names;
+mod programs;
 mod python;
 mod width;
 
@@ -51,6 +52,7 @@ type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("libraries", libraries::check),
+    ("programs", programs::check),
     ("models", models::check),
     ("names", names::check),
     ("python", python::check),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The table of a trace: a row per record, with what a reader of Parquet wants to see.
 
-mod common;
+use crate::common;
 
 use common::expand_done::one_done_per_request;
 use common::{everything, ping};

@@ -2,7 +2,7 @@
 //! The worked example of `spec/trace.md`, section 8, is read out of the text and must be the trace
 //! that it says it is.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

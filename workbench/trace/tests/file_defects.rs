@@ -2,7 +2,7 @@
 //! Every violated rule of files is an error with file, what was found, what was expected and what
 //! to do, word for word; and the end of a killed rank is found.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //! Every pattern makes a whole trace: it passes the check, every message has its receive, and the
 //! same plan makes the same bytes.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

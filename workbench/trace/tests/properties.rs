@@ -2,7 +2,7 @@
 //! Random programs: what is written comes back and passes; statistics equal those of a plain walk
 //! of two lists.
 
-mod common;
+use crate::common;
 
 use std::ops::ControlFlow;
 

@@ -2,7 +2,7 @@
 //! Every violated rule of records is an error with file, rank, record, what was found and what was
 //! expected, word for word.
 
-mod common;
+use crate::common;
 
 use std::ops::ControlFlow;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What was written comes back, in both forms, and passes the check.
 
-mod common;
+use crate::common;
 
 use std::ops::ControlFlow;
 

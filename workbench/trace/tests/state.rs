@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Version 2 of the format: how ranks ended, what is left out, where ranks ran.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The statistics of small traces, counted by hand, and of patterns, by formula.
 
-mod common;
+use crate::common;
 
 use std::ops::ControlFlow;
 

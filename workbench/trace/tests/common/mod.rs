@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Traces that several tests share, and a directory that goes away with its test.
 
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(dead_code, reason = "fuzz/targets uses some of it")]
 
 pub(crate) mod expand_done;
 

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All tests of the crate in one program: what they share is compiled and linked once.
+
+mod outcomes;
+mod timing;

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All tests of the crate in one program: what they share is compiled and linked once.
+
+mod fast_forward;
+mod programs;
+mod stepped;
