@@ -261,7 +261,7 @@ def test_a_damaged_state_is_refused(simulation: Simulation, capsys: pytest.Captu
 @pytest.mark.usefixtures("sleeping_ranks")
 def test_a_killed_run_on_an_mpi_goes_on(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "matchbench", "mpi", "conform", "--mpicc", str(MPICC), "-o", "o"]
-    words += ["--programs", "400", "--without", "null", "--without", "truncation", "--without", "long"]
+    words += ["--programs", "200", "--without", "null", "--without", "truncation", "--without", "long"]
     words += ["--without", "isendrecv", "--without", "shared-threads", "--without", "partitioned"]
     environment = {
         **os.environ,
@@ -279,11 +279,11 @@ def test_a_killed_run_on_an_mpi_goes_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=PATIENCE_S)
     before = asked()
-    assert 0 < before < 400
+    assert 0 < before < 200
     done = subprocess.run(
         words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, f"matchbench: {before} programs were run before\n")
     report = json.loads((tmp_path / "o" / "mpi-conform.json").read_text())
-    assert (report["asked"], report["counts"]["programs"], report["stopped"]) == (400, 400, "complete")
+    assert (report["asked"], report["counts"]["programs"], report["stopped"]) == (200, 200, "complete")
     assert not kept.exists()

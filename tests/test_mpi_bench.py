@@ -496,8 +496,10 @@ SOME_SERIES = [name for name in SERIES if name.startswith("preposted/")]
 def interrupted(fake: Path, directory: Path, by: signal.Signals) -> tuple[int, str]:
     """Measure the fake MPI into `o`, interrupted in the third series; return status and standard error."""
     wait = {"FAKE_MPI": "wait:preposted/communicators", "FAKE_MPI_LOG": "log"}
+    # What is killed is to have ended before the next command starts.
+    command = forked.command(as_a_user=by == signal.SIGKILL)
     with started(
-        [*forked.command(), "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME],
+        [*command, "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME],
         cwd=directory,
         env={**os.environ, **wait},
         stdout=subprocess.PIPE,
