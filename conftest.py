@@ -55,6 +55,7 @@ WITHOUT_ENGINES = (
     "tests/test_mpi_curves.py",
     "tests/test_netproc.py",
     "tests/test_openmpi.py",
+    "tests/test_shared.py",
 )
 # Tests of these files that run some all the same.
 WITH_ENGINES = ("tests/test_chip_programs.py::test_a_run_writes_a_trace_that_every_command_reads",)
