@@ -8,7 +8,8 @@ use mb_netproc::parameters::Policy;
 use mb_netproc_engine::parameters::{MatchFunction, NetprocParameters};
 use mb_netproc_engine::{ENTRY, Netproc};
 use mb_testkit::drive::{Fetch, Visits, judge};
-use mb_testkit::{cases, preset, streams};
+use mb_testkit::streams::Amount;
+use mb_testkit::{cases, preset};
 
 /// What a test changes of a preset.
 type Change = fn(&mut NetprocParameters);
@@ -56,7 +57,7 @@ fn the_corpus_passes_with_the_visits_of_a_walk() {
 fn random_streams_have_the_outcomes_and_visits_of_the_oracle() {
     // The presets are judged on longer streams with all engines of the catalog.
     every_variant(|make| {
-        streams::check(100, |offers| {
+        Amount::Eighth.check(100, |offers| {
             let by_events = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::OfAWalk)?;
             let at_once = judge(make().as_mut(), offers, Fetch::RunToCompletion, Visits::OfAWalk)?;
             if by_events == at_once {

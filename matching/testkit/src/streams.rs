@@ -114,6 +114,15 @@ fn decode_pattern(envelope: Envelope, percent: u8, wildcard: u16) -> Pattern {
 
 /// Operations in a stream, at most.
 const LENGTH: usize = 400;
+/// Proptest's number of cases where `PROPTEST_CASES` is not set.
+const USUAL_CASES: u32 = 256;
+
+/// The number of cases of a test that draws them itself: `usual`, and more or fewer in the proportion in which
+/// `PROPTEST_CASES` changes proptest's own number.
+#[must_use]
+pub fn in_proportion(usual: u64) -> u64 {
+    (usual * u64::from(Config::default().cases) / u64::from(USUAL_CASES)).max(1)
+}
 
 /// Runs `objection` on many streams of up to `length` operations.
 ///
@@ -130,6 +139,9 @@ pub enum Amount {
     Full,
     /// An eighth of them, for engines whose simulation is slow.
     Eighth,
+    /// As many, of a quarter of the length, for engines whose simulation is slower still; of full length where
+    /// `PROPTEST_CASES` asks for more cases than usual.
+    Short,
 }
 
 impl Amount {
@@ -142,11 +154,20 @@ impl Amount {
     const fn divisor(self) -> u32 {
         match self {
             Self::Full => 8,
-            Self::Eighth => 64,
+            Self::Eighth | Self::Short => 64,
         }
     }
 
-    fn check(self, length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
+    /// Operations in a stream, at most.
+    fn length(self) -> usize {
+        if self == Self::Short && Config::default().cases <= USUAL_CASES { LENGTH / 4 } else { LENGTH }
+    }
+
+    /// Runs `objection` on this many streams of up to `length` operations.
+    ///
+    /// # Errors
+    /// The objection to the smallest failing stream found, and that stream.
+    pub fn check(self, length: usize, objection: impl Fn(&[Offer]) -> Result<(), String>) -> Result<(), String> {
         let objection =
             |offers: &[Offer]| EngineFault::catch(|| objection(offers)).unwrap_or_else(|fault| Err(fault.0));
         let default = Config::default();
@@ -177,7 +198,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn outcomes_by_run_until_are_the_oracles(self, make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
-        self.check(LENGTH, |offers| judge(make().as_mut(), offers, Fetch::RunUntil, visits).map(|_| ()))
+        self.check(self.length(), |offers| judge(make().as_mut(), offers, Fetch::RunUntil, visits).map(|_| ()))
     }
 
     /// Every outcome is the oracle's, and `run_until`, `settle`, `answer` and `run_to_completion` hand
@@ -186,7 +207,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn outcomes_are_the_oracles(self, make: MakeEngine<'_>, visits: Visits) -> Result<(), String> {
-        self.check(LENGTH, |offers| {
+        self.check(self.length(), |offers| {
             let fetched = judge(make().as_mut(), offers, Fetch::RunUntil, visits)?;
             let others =
                 [("settle", Fetch::Settle), ("answer", Fetch::Answer), ("run_to_completion", Fetch::RunToCompletion)];
@@ -210,7 +231,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn stretching_offered_times_never_changes_outcomes(self, make: MakeEngine<'_>) -> Result<(), String> {
-        self.check(LENGTH, |offers| {
+        self.check(self.length(), |offers| {
             let tight = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
             // Uneven: times seven, and a gap that grows.
             let stretched: Vec<Offer> = (0_u64..)
@@ -236,7 +257,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn refusals_delay_and_lose_nothing(self, make: MakeEngine<'_>) -> Result<(), String> {
-        self.check(LENGTH, |offers| {
+        self.check(self.length(), |offers| {
             let burst: Vec<Offer> = offers.iter().map(|offer| Offer { at: Picos::ZERO, ..*offer }).collect();
             for fetch in [Fetch::RunUntil, Fetch::AfterEveryEvent] {
                 judge(make().as_mut(), &burst, fetch, Visits::Own)?;
@@ -250,7 +271,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn the_same_stream_twice_gives_the_same(self, make: MakeEngine<'_>) -> Result<(), String> {
-        self.check(LENGTH, |offers| {
+        self.check(self.length(), |offers| {
             let first = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
             let second = judge(make().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
             match first.iter().zip(&second).position(|(first, second)| first != second) {
@@ -270,7 +291,7 @@ impl Amount {
     /// # Errors
     /// The objection to the smallest failing stream.
     pub fn bound_is_never_slower(self, bound: MakeEngine<'_>, engine: MakeEngine<'_>) -> Result<(), String> {
-        self.check(LENGTH, |offers| {
+        self.check(self.length(), |offers| {
             let bounds = judge(bound().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
             let answers = judge(engine().as_mut(), offers, Fetch::RunUntil, Visits::Own)?;
             let late =

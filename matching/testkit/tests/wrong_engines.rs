@@ -280,6 +280,43 @@ fn wrong_outcomes_are_rejected_by_corpus_and_streams() {
     }
 }
 
+/// What slow engines are tested with finds these too; each amount alone, with the seed of `make test`.
+#[test]
+fn few_and_short_streams_reject_every_wrong_engine() {
+    for amount in [Amount::Eighth, Amount::Short] {
+        let outcomes = |defect| amount.outcomes_are_the_oracles(&|| make(defect), Visits::OfAWalk);
+        assert_eq!(outcomes(Defect::None), Ok(()), "{amount:?}");
+        for defect in [
+            Defect::YoungestFirst,
+            Defect::ExactFirst,
+            Defect::FirstFreeCell,
+            Defect::ComparesIgnoredOnes,
+            Defect::ProbeTakes,
+            Defect::MatchedProbeLeaves,
+            Defect::CancelLies,
+            Defect::CountsMisses,
+            Defect::Early,
+            Defect::LateEvent,
+            Defect::SettlesTwice,
+            Defect::SlowWhenSettled,
+            Defect::RunsPast,
+            Defect::WaitsTooLong,
+            Defect::BusyWhileWaiting,
+            Defect::Forgets,
+        ] {
+            assert!(outcomes(defect).is_err(), "{amount:?}: {defect:?} was accepted");
+        }
+        let refused = |defect| amount.refusals_delay_and_lose_nothing(&|| make(defect));
+        assert!(refused(Defect::RefusesWithEffect).is_err(), "{amount:?}");
+        let twice = |defect| amount.the_same_stream_twice_gives_the_same(&|| make(defect));
+        assert!(twice(Defect::DependsOnTheEngine).is_err(), "{amount:?}");
+        let stretched = |defect| amount.stretching_offered_times_never_changes_outcomes(&|| make(defect));
+        assert!(stretched(Defect::DependsOnTime).is_err(), "{amount:?}");
+        let slower = amount.bound_is_never_slower(&|| make(Defect::None), &|| make(Defect::CountsMisses));
+        assert!(slower.is_err(), "{amount:?}");
+    }
+}
+
 #[test]
 fn a_miscounted_visit_is_rejected() {
     assert_rejected(corpus_says(Defect::CountsMisses), "0 visits, but a walk has 1");

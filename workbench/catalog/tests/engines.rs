@@ -24,6 +24,10 @@ fn build(choice: &EngineChoice) -> Box<dyn ReplayEngine> {
     choice.build().unwrap()
 }
 
+fn at_most_an_eighth(amount: Amount) -> Amount {
+    if amount == Amount::Full { Amount::Eighth } else { amount }
+}
+
 fn every_engine_passes_the_corpus(_: Amount, make: Make<'_>) -> Result<(), String> {
     cases::run(&CORPUS, make, Visits::Own)
 }
@@ -36,12 +40,12 @@ fn stretching_offered_times_never_changes_outcomes(amount: Amount, make: Make<'_
     amount.stretching_offered_times_never_changes_outcomes(make)
 }
 
-fn a_refused_operation_is_delayed_and_nothing_is_lost(_: Amount, make: Make<'_>) -> Result<(), String> {
-    Amount::Eighth.refusals_delay_and_lose_nothing(make)
+fn a_refused_operation_is_delayed_and_nothing_is_lost(amount: Amount, make: Make<'_>) -> Result<(), String> {
+    at_most_an_eighth(amount).refusals_delay_and_lose_nothing(make)
 }
 
-fn the_same_stream_gives_the_same_completions_twice(_: Amount, make: Make<'_>) -> Result<(), String> {
-    Amount::Eighth.the_same_stream_twice_gives_the_same(make)
+fn the_same_stream_gives_the_same_completions_twice(amount: Amount, make: Make<'_>) -> Result<(), String> {
+    at_most_an_eighth(amount).the_same_stream_twice_gives_the_same(make)
 }
 
 fn ideal_zero_is_never_slower_than_any_engine_on_any_operation(amount: Amount, make: Make<'_>) -> Result<(), String> {
@@ -73,14 +77,16 @@ const KEPT: &[(&str, Judge)] = judges![
 /// What presets that break MPI's order show.
 const BROKEN: &[(&str, Judge)] = judges![the_judge_rejects_every_literal_design];
 
-/// Engines whose simulation is slow with every preset; those on request are slow too.
-const SLOW: &[&str] = &["netproc"];
+/// Engines whose simulation is slow with every preset, and what they are tested with; those on request are slow too.
+const SLOW: &[(&str, Amount)] =
+    &[("list_mt", Amount::Eighth), ("list_ooo", Amount::Eighth), ("netproc", Amount::Short)];
 
 fn judged(spec: &str, judge: Judge) -> Result<(), Failed> {
     let choice = find(spec)?;
     let builder = choice.builder()?;
-    let slow = choice.is_on_request() || SLOW.contains(&choice.entry.card.name);
-    let amount = if slow { Amount::Eighth } else { Amount::Full };
+    let slow = SLOW.iter().find(|(name, _)| *name == choice.entry.card.name).map(|(_, amount)| *amount);
+    let usual = if choice.is_on_request() { Amount::Eighth } else { Amount::Full };
+    let amount = slow.unwrap_or(usual);
     Ok(judge(amount, &|| builder.build()).map_err(|error| format!("{spec}: {error}"))?)
 }
 
@@ -98,7 +104,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let (kept, broken) = (all().unwrap(), literal().unwrap());
     // Without one of them, no test would fail.
-    assert!(SLOW.iter().all(|slow| ENGINES.iter().any(|entry| entry.card.name == *slow)));
+    assert!(SLOW.iter().all(|(slow, _)| ENGINES.iter().any(|entry| entry.card.name == *slow)));
     assert!(ENGINES.iter().all(|entry| kept.iter().any(|choice| choice.entry.card.name == entry.card.name)));
     assert!(kept.len() > ENGINES.len() && ENGINES.len() > 2 && !broken.is_empty());
     let mut tests: Vec<_> = tests_of(kept, KEPT).chain(tests_of(broken, BROKEN)).collect();
