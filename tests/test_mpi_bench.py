@@ -363,7 +363,7 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
     ("text", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "expected a result of `matchbench mpi bench`"),
+        ("[]", "found another kind of file, expected a result of `matchbench mpi bench`"),
         (
             '{"format": "matchbench-mpi-bench", "version": 2}',
             "found version 2, expected 1 to 1; use a newer matchbench",

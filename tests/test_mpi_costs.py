@@ -65,7 +65,7 @@ def test_a_row_with_measured_costs_is_marked_and_has_no_assumption(tmp_path: Pat
     ("text", "message"),
     [
         ("{", "not JSON: "),
-        ("[]", "expected a result of `matchbench mpi bench`"),
+        ("[]", "found another kind of file, expected a result of `matchbench mpi bench`"),
         (json.dumps(result(version=2)), "found version 2, expected 1 to 1; use a newer matchbench"),
         (json.dumps(result(costs=None)), "`costs.posted` is missing: the series `preposted/tags` and "),
         (

@@ -23,7 +23,7 @@ pub struct ObservedStatus {
     pub flags: i32,
 }
 
-/// What a call reported.
+/// A report of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "`step` is always the step that the event concerns")]
 pub enum RawEvent {

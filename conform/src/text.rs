@@ -54,7 +54,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// What differs from one message of bytes with a count of type `int`.
+/// Writes the properties that differ from one message of bytes with a count of type `int`.
 fn write_kind(f: &mut fmt::Formatter<'_>, layout: Layout, counts: CountType, partitions: u8) -> fmt::Result {
     if layout != Layout::Bytes {
         write!(f, " {}", format!("{layout:?}").to_lowercase())?;

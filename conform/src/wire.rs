@@ -53,7 +53,7 @@ pub fn longest_message(program: &TestProgram) -> u32 {
     lengths.max().unwrap_or(0).max(ReceiveSpec::SHORT_BUFFER)
 }
 
-/// What `program` needs of an MPI library: bit `1 << Need` for each.
+/// The features of an MPI library that `program` needs: bit `1 << Need` for each.
 #[must_use]
 pub fn needs(program: &TestProgram) -> i32 {
     let has = |need: Need| {

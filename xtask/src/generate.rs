@@ -24,7 +24,7 @@ pub(crate) struct Generated {
     pub(crate) text: String,
 }
 
-/// What one generator makes of the tree and its root folder, or why it cannot.
+/// The files that a generator makes from the tree and its root folder, or the reason why it cannot.
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;
 
 /// Every generator, in the order in which they run.

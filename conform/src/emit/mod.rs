@@ -48,7 +48,7 @@ struct Listed {
     has_locations: bool,
 }
 
-/// What the head of a reproducer says.
+/// The content of the head of a reproducer.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// The observation and its place.

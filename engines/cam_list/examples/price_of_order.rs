@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each correction of MPI's order costs in cycles, on work in which the design as published happens to keep it.
+//! The cost in cycles of each correction of MPI's order, on a workload in which the published design happens to keep
+//! it.
 
 use std::fmt::Write as _;
 

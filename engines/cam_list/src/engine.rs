@@ -89,7 +89,7 @@ impl Side {
     }
 }
 
-/// What a search found, by the rules of matching alone.
+/// The result of a search, by the rules of matching alone.
 struct Found {
     outcome: Outcome,
     /// Rank of the entry that was found.

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use crate::lanes::Lanes;
 use crate::parameters::HardwareConfig;
 
-/// What a search does, in cycles from its start.
+/// The events of a search, in cycles from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Search {
     /// Cycles until its result is known.
@@ -28,7 +28,7 @@ pub(crate) struct Search {
     pub(crate) compared: u32,
 }
 
-/// What a removal set off.
+/// The transfers that a removal starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Moved {
     /// From a list to the CAM.

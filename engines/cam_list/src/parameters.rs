@@ -86,7 +86,7 @@ pub enum ListSearch {
     WithCam,
 }
 
-/// What may happen at the same time.
+/// The operations that may happen at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Arbiter {
     /// A search of each queue; results take effect in order of acceptance.

@@ -23,7 +23,7 @@ use crate::memory::{BucketEntry, Chain, Ends, Memory, NONE};
 /// The match bits of a communicator (`spec/matching.md`, M-1): its context number, without the kind of traffic.
 const CONTEXT: u64 = u64::MAX << 33;
 
-/// What a search read.
+/// The reads of a search.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Effort {
     /// Lists that were looked at.
@@ -165,7 +165,7 @@ impl Queue {
         (best, effort)
     }
 
-    /// What a walk from the first element of its list to `slot` reads.
+    /// The reads of a walk from the first element of its list to `slot`.
     pub(crate) fn walk_to(&self, memory: &Memory, slot: u32) -> Effort {
         let mut effort = Effort { lists: 1, ..Effort::default() };
         let mut at = self.lists[memory.get(slot).list as usize].first;

@@ -12,7 +12,7 @@
 
 use mb_core::Picos;
 
-/// What the host reads through.
+/// The caches and the bus of the host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
     /// Shifts that turn an address into a line, a sector and a page.

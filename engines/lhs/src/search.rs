@@ -40,7 +40,7 @@ struct Walk {
     beyond: Picos,
 }
 
-/// What a search found and what it took.
+/// The result of a search and its cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
     pub(crate) hit: Option<Hit>,

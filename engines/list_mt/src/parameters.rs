@@ -154,7 +154,7 @@ pub enum Preemption {
     Waiting,
 }
 
-/// What a store does to copies of its line in other caches.
+/// The effect of a store on copies of its line in other caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum CoherenceStyle {
     /// They are updated at no cost.

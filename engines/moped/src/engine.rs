@@ -183,7 +183,7 @@ impl MopedEngine {
         (outcome, u32::try_from(visited).unwrap_or(u32::MAX), self.time(end + self.local_message()))
     }
 
-    /// What a search that ends in cycle `end` does to the table, in which the operation has an entry.
+    /// Applies the result of a search that ends in cycle `end` to the table, in which the operation has an entry.
     fn conclude(&mut self, op: Op, slot: usize, found: Option<usize>, end: u64) -> Outcome {
         // A descriptor that comes in the cycle of the end comes before it. The send of a pair keeps its entry until
         // the receiver's MOPED has it and has said so.

@@ -106,7 +106,7 @@ numbers! {
 }
 
 numbers! {
-    /// What a descriptor asks for.
+    /// The request of a descriptor.
     Kind {
         /// A send.
         Send = 0,
@@ -241,10 +241,10 @@ pub const fn tag_value(tag: u32, receiver: u16) -> u64 {
     tag as u64 | (receiver as u64) << 32
 }
 
-/// What `MOPED_GO` gives.
+/// The fields of the value of `MOPED_GO`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Go {
-    /// What is asked for.
+    /// The kind of request.
     pub kind: Kind,
     /// Context of the communicator and the kind of traffic.
     pub context: u16,

@@ -131,7 +131,7 @@ pub(crate) struct Wanted {
     pub(crate) kind: LineRequestKind,
 }
 
-/// What a copy unit does with a line.
+/// The use of a line by a copy unit.
 #[derive(Clone, Debug)]
 pub(crate) enum Use {
     /// Nothing, or it is reserved.

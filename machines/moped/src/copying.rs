@@ -287,7 +287,7 @@ impl Node {
         }
     }
 
-    /// What the copy units of this MOPED do with a line.
+    /// The use of a line by the copy units of this MOPED.
     fn usage(&self, line: u64) -> Use {
         let units = self.slots.iter().filter_map(|slot| match slot {
             Slot::Active(active) => Some(active.usage(line)),

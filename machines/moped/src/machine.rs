@@ -94,7 +94,8 @@ pub struct Machine<F> {
     earlier: Vec<ExecutedCounts>,
     /// Time of the latest snapshot of the watch.
     watched: u64,
-    /// What each process asks for, by program and rank; and how many markers and ends are in it.
+    /// The mode that each process requests, by program and rank. `marks_seen` and `ended_seen` count the markers and
+    /// ends that it contains.
     asked: BTreeMap<(u64, u64), u64>,
     marks_seen: usize,
     ended_seen: usize,

@@ -48,7 +48,7 @@ pub(crate) struct Search {
     end: End,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,

@@ -25,7 +25,7 @@ pub(crate) enum Message {
     Withdraw { id: Id, owner: ProcessAddress, revoke: bool },
     /// The answer to `Withdraw`.
     Withdrawn { id: Id, removed: bool, revoke: bool },
-    /// What a probe has found: rank of the sender, tag and bytes.
+    /// The result of a probe: rank of the sender, tag and bytes.
     Probed { id: Id, found: Option<(u16, u32, u32)> },
     /// A send is complete.
     Complete { id: Id, bad: bool },

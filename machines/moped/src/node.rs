@@ -263,7 +263,7 @@ impl Node {
         }
     }
 
-    /// What a poll of a descriptor of this MOPED loads.
+    /// The value that a poll of a descriptor of this MOPED loads.
     pub(crate) fn load(&mut self, owner: ProcessAddress, word: u64) -> u64 {
         use crate::contract::{TRUNCATED, WORD_SHIFT};
         let id = Id::of(word);

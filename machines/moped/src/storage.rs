@@ -174,7 +174,8 @@ pub fn bytes(fields: &[Field], structure: Structure, origins: &[FieldSource]) ->
     bits(fields, structure, origins).div_ceil(8)
 }
 
-/// What the paper counts: descriptors, active matches and lines, each rounded to bytes, without early translations.
+/// The storage that the paper counts: descriptors, active matches and lines, each rounded to bytes, without early
+/// translations.
 #[must_use]
 pub fn published_bytes(parameters: &MopedParameters, widths: Widths) -> u64 {
     let parameters = MopedParameters { walk_start: WalkStart::Active, ..parameters.clone() };

@@ -160,7 +160,7 @@ pub fn drop_reason(number: u8) -> &'static str {
     usize::from(number).checked_sub(1).and_then(|place| REASONS.get(place)).copied().unwrap_or("unknown")
 }
 
-/// What a hart does (`NP_PHASE_*`).
+/// The phase of a hart (`NP_PHASE_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum Phase {
     /// Has not begun.
@@ -179,12 +179,12 @@ pub enum Phase {
     Error,
 }
 
-/// What a hart does, from its element of `np_status`.
+/// The status of a hart, from its element of `np_status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HartStatus {
     /// Number of its packet.
     pub packet: Option<u64>,
-    /// What it does; none if memory holds another number.
+    /// Its phase; none if memory holds another number.
     pub phase: Option<Phase>,
     /// The handler that it called last; none before the first.
     pub application: Option<Application>,
@@ -192,7 +192,7 @@ pub struct HartStatus {
     pub error: u32,
     /// Address after the call that found the error.
     pub error_pc: u64,
-    /// What the error is about; its meaning depends on the code.
+    /// A value of the error, whose meaning depends on the code.
     pub error_value: u64,
     /// Packets that it has completed.
     pub packets: u64,
@@ -223,7 +223,7 @@ fn double(bytes: &[u8; 64], index: usize) -> u64 {
     u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().expect("eight bytes"))
 }
 
-/// What an error of software means (`NP_ERROR_*`): what was found with `value`, and what was expected.
+/// The text of an error of software (`NP_ERROR_*`): what was found with `value`, and what was expected.
 #[must_use]
 pub fn error_text(code: u32, value: u64) -> String {
     match code {

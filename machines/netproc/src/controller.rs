@@ -64,7 +64,7 @@ pub struct PacketOutcome {
     pub application: Option<Application>,
     /// The filter that matched.
     pub class: Option<u32>,
-    /// What the application found.
+    /// The result of the application.
     pub result: Vec<u8>,
     /// The frame in the buffer.
     pub frame: Vec<u8>,

@@ -23,7 +23,7 @@ pub struct DeviceStore {
     pub value: u64,
 }
 
-/// What a run of the processor reports.
+/// An event of a run of the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessorEvent {
     /// A store has reached the controller. Harts may continue before the machine serves it: what the contract lets
@@ -123,7 +123,7 @@ pub enum DmaTransfer<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutsideMemory;
 
-/// What a hart has executed.
+/// The instruction counts of a hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HartCounts {
     /// Instructions executed (committed).
@@ -143,7 +143,7 @@ pub struct NamedCount {
     pub value: u64,
 }
 
-/// What a processor has counted since its start; differences of two are those of an interval.
+/// The counts of a processor since its start; the difference of two is that of an interval.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessorCounts {
     /// Of every hart.
@@ -204,6 +204,6 @@ pub trait Processor: Bytes {
     /// Whether no hart executes anything until the controller acts.
     fn is_idle(&self) -> bool;
 
-    /// What was counted.
+    /// The counts since the start.
     fn counts(&self) -> ProcessorCounts;
 }

@@ -30,7 +30,7 @@ const LINE: u64 = 64;
 const LOCKS: usize = 40;
 const RECORD: usize = 48;
 
-/// What a handler wrote to without being allowed to.
+/// The target of a store that a handler must not make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtectedTarget {
     /// Instructions, or constants beside them.
@@ -140,7 +140,7 @@ impl Protection {
         self.ring = ring;
     }
 
-    /// What a hart does, by its stores up to now; none if the program has no `np_status`.
+    /// The status of a hart, by its stores up to now; none if the program has no `np_status`.
     #[must_use]
     pub fn status(&self, hart: u32) -> Option<HartStatus> {
         (!self.rules.status.is_empty()).then(|| HartStatus::decode(&self.statuses[hart as usize]))
@@ -222,7 +222,7 @@ impl Protection {
         self.statuses[hart as usize][LOCKS..LOCKS + 4] != [0; 4]
     }
 
-    /// What is at an address that no handler owns; none if it is not memory.
+    /// The target at an address that no handler owns; none if it is not memory.
     fn target(&self, address: u64) -> Option<ProtectedTarget> {
         let rules = &self.rules;
         let heap_used = if self.ring.is_empty() { rules.heap.end } else { self.ring.start };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run has measured.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ impl Latency {
     }
 }
 
-/// What a run has measured, from the start of reception to the last packet reported.
+/// The measurements of a run, from the start of reception to the last packet reported.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PacketReport {
     /// Cycles from the start of reception to the last report.

@@ -44,7 +44,7 @@ pub struct StopLocation {
     pub packet: Option<u64>,
     /// The application whose handler it called last.
     pub application: Option<Application>,
-    /// What it did.
+    /// Its phase.
     pub phase: Option<Phase>,
     /// Address of the instruction.
     pub pc: Option<u64>,

@@ -4,7 +4,7 @@
 use crate::diagnostic::Span;
 use crate::layout::Rule;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TokenKind {
     /// A name or keyword.

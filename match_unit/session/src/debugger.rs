@@ -99,7 +99,7 @@ impl Relation {
     }
 }
 
-/// What a breakpoint can require of the state before its word.
+/// A condition of a breakpoint on the state before its word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BreakpointCondition {
     /// The register that is compared; a predicate is 0 or 1.

@@ -123,7 +123,7 @@ pub trait Measurable {
     }
 }
 
-/// What the catalog builds and the replay drives: one virtual call for each method of the three traits.
+/// An engine as the catalog builds it and the replay drives it: one virtual call for each method of the three traits.
 pub trait ReplayEngine: Shortcuts + Measurable {}
 
 impl<E: Shortcuts + Measurable + ?Sized> ReplayEngine for E {}
@@ -380,7 +380,7 @@ pub const fn keeps_order(_: &ParameterSet) -> Option<&'static str> {
     None
 }
 
-/// What the catalog holds of an engine. Each engine's crate exports one as `ENTRY`.
+/// The catalog's entry of an engine. Each engine's crate exports one as `ENTRY`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineEntry {
     /// Name, summary and reference.

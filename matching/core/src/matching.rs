@@ -39,7 +39,7 @@ pub struct Envelope {
     pub initiator: Initiator,
 }
 
-/// What a receive or a probe accepts.
+/// The messages that a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pattern {
     /// Match bits; those under `ignore` have no meaning.
@@ -126,7 +126,7 @@ pub enum Outcome {
     Cancelled(RecvId),
     /// The receive could not be taken back: it was matched before, or never posted.
     NotCancelled(RecvId),
-    /// What a probe or matched probe found.
+    /// The result of a probe or matched probe.
     Probed(ProbeId, Option<MsgId>),
 }
 

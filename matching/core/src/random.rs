@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 #[derive(Clone, Debug)]
 pub struct Random(SplitMix64);
 
-/// What `SplitMix64` adds to its state for each number: 2^64 divided by the golden ratio, made odd.
+/// The increment of the state of `SplitMix64` for each number: 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The first number of the generator whose state is `seed`.

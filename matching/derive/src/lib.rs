@@ -112,7 +112,7 @@ struct Parameter<'a> {
     kind: Kind,
 }
 
-/// What a field is.
+/// The kind of a field.
 enum Kind {
     One { key: String, domain: TokenStream, holds: TokenStream },
     Nested { prefix: String },

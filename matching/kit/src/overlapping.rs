@@ -28,7 +28,7 @@ pub struct Answered {
 
 /// A machine that executes operations. Cycles count from its start, when its lists are empty.
 pub trait OverlappingMachine: Send + Sized + 'static {
-    /// What it is built from.
+    /// The parameters of the machine.
     type Parameters;
 
     /// A machine that waits for operations.

@@ -18,7 +18,7 @@ use mb_core::{
 pub struct Served {
     /// Outcome and time.
     pub completion: Completion,
-    /// What the operation adds to the time in which the engine was busy.
+    /// The time that the operation adds to that in which the engine was busy.
     pub busy: Picos,
 }
 

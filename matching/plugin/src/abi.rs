@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 /// The symbol that a library exports: a function without arguments that returns its [`Table`].
 pub const SYMBOL: &str = "matchbench_engine";
 
-/// What the functions of a [`Table`] return. Any other number is a fault of the library.
+/// The return values of the functions of a [`Table`]. Any other number is a fault of the library.
 pub mod status {
     /// Done; an operation was accepted, and there is an event.
     pub const OK: i32 = 0;
@@ -115,7 +115,7 @@ pub type StateOf = unsafe extern "C" fn(*mut Handle, *mut State) -> i32;
 /// Writes the message of the last fault and returns its length.
 pub type Message = unsafe extern "C" fn(*mut Handle, *mut u8, u64) -> u64;
 
-/// What a library exports. Every function except `answer` must be present.
+/// The table that a library exports. Every function except `answer` must be present.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Table {

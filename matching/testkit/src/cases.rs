@@ -43,7 +43,7 @@ pub struct Case {
 /// The text of the contract.
 pub const CONTRACT: &str = include_str!("../../../spec/matching.md");
 
-/// What a step that offers no operation says of itself.
+/// The outcome of a step that offers no operation.
 const NOTHING: &str = "nothing is offered";
 
 #[derive(Deserialize)]

@@ -37,7 +37,7 @@ impl Check {
     pub const ALL: &[Self] =
         &[Self::Corpus, Self::Streams, Self::Twice, Self::Final, Self::Stretched, Self::Refused, Self::Bound];
 
-    /// What decides whether an engine's times may be shown: its outcomes, and that a second run repeats them.
+    /// The checks that decide whether an engine's times may be shown: its outcomes, and that a second run repeats them.
     pub const OUTCOMES: &[Self] = &[Self::Corpus, Self::Streams, Self::Twice, Self::Final];
 
     /// Its name in tables.

@@ -111,7 +111,7 @@ pub struct HostCall {
     pub time: u64,
 }
 
-/// What a host answers.
+/// The answer of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostAnswer {
     /// This value for a0.

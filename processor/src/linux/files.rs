@@ -3,7 +3,7 @@
 
 use super::{CallResult, UserMemory, errno, numbers};
 
-/// What a program sees of a file.
+/// The status of a file, as a program sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileStatus {
     /// Type and permissions, as `st_mode`.
@@ -55,7 +55,7 @@ pub trait Files {
     /// It cannot be examined.
     fn status(&mut self, handle: u32) -> Result<FileStatus, u16>;
 
-    /// What a file is.
+    /// The status of a file.
     ///
     /// # Errors
     /// There is none.

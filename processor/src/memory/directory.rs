@@ -150,7 +150,7 @@ struct Gathered {
 pub struct CoherentMemory<D = NoDevice> {
     config: DirectoryConfig,
     protocol: Protocol,
-    /// What the table says of loads and stores that hit, by state.
+    /// The entries of the table for loads and stores that hit, by state.
     hits: Hits,
     now: u64,
     calendar: Calendar<Event>,

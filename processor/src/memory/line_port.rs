@@ -35,7 +35,7 @@ pub struct LineRequest {
     pub tag: u32,
     /// The physical address of the line, a multiple of [`LINE_BYTES`].
     pub line: u64,
-    /// What to do.
+    /// The operation.
     pub kind: LineRequestKind,
 }
 

@@ -190,7 +190,7 @@ impl<M: MemorySystem + ?Sized> MemorySystem for &mut M {
     }
 }
 
-/// What an address is.
+/// The kind of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressKind {
     /// Memory: it can be cached, and accessed speculatively.

@@ -398,7 +398,7 @@ impl Shortcuts for Outside {
 
 impl Measurable for Outside {}
 
-/// What a library wrote to a buffer of zeros, in one line.
+/// The text that a library wrote to a buffer of zeros, in one line.
 fn text_of(buffer: &[u8]) -> String {
     let length = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
     let text = String::from_utf8_lossy(&buffer[..length]);
@@ -415,7 +415,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// What the system found in place of a readable file.
+/// The reason for which a file cannot be read.
 fn found(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -80,7 +80,7 @@ impl LinkType {
 pub struct Packet {
     /// Nanoseconds since the epoch of the capture.
     pub time_ns: u64,
-    /// What `bytes` begin with.
+    /// The link type of the header with which `bytes` begin.
     pub link: LinkType,
     /// Length on the wire, at least that of `bytes`.
     pub wire_bytes: u32,

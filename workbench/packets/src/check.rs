@@ -22,7 +22,7 @@ const TOO_LONG: u8 = 3;
 const NO_CLASS: u8 = 10;
 const FLOWS_FULL: u8 = 11;
 
-/// What the references need.
+/// The inputs of the references.
 pub struct Expectations {
     /// The filters of the run.
     pub filters: FilterSet,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a frame's headers say.
+//! The headers of a frame.
 
 use std::net::IpAddr;
 use std::ops::Range;

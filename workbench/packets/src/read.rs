@@ -139,7 +139,7 @@ const fn link_number(header: &PcapHeader) -> u32 {
     header.network.0 as u32 & 0x0fff_ffff
 }
 
-/// What packets need from the description of their interface.
+/// The part of the description of an interface that its packets need.
 struct Interface {
     link: u32,
     /// 0: no limit.

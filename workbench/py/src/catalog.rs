@@ -251,7 +251,8 @@ impl Engine {
         repr("Engine", &self.spec(), &self.choice.parameters)
     }
 
-    /// What finds this engine and preset again: `engine:preset`, with the path of a user-defined engine.
+    /// The text by which this engine and preset are found again: `engine:preset`, with the path of a user-defined
+    /// engine.
     #[getter]
     fn spec(&self) -> String {
         match self.origin() {

@@ -76,7 +76,7 @@ impl TestPrograms {
         Ok(self.at(index)?.steps.len())
     }
 
-    /// What the program at `index` makes use of; features that can be excluded come first.
+    /// The traits of the program at `index`; features that can be excluded come first.
     fn traits(&self, index: usize) -> PyResult<Vec<&'static str>> {
         Ok(traits::traits(self.at(index)?))
     }

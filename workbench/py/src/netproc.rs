@@ -103,7 +103,7 @@ pub(crate) fn check_program(file: &[u8]) -> PyResult<()> {
     mb_netproc::machine::check_program(file).map(drop).map_err(bad_input)
 }
 
-/// What a capture holds: packets, bytes, snapped packets, and packets by application, version and protocol.
+/// The content of a capture: packets, bytes, snapped packets, and packets by application, version and protocol.
 #[pyfunction]
 pub(crate) fn describe_packets<'py>(py: Python<'py>, file: &[u8]) -> PyResult<Bound<'py, PyDict>> {
     let capture = read::read(file).map_err(bad_input)?;

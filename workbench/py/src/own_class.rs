@@ -31,7 +31,7 @@ const PATIENCE_IN_THE_KIT: Patience = Patience(10_000);
 const LATEST: u64 = u64::MAX / 4;
 
 thread_local! {
-    /// What is not an error of the engine: Ctrl-C, or the end of the interpreter.
+    /// An exception that is not an error of the engine: Ctrl-C, or the end of the interpreter.
     static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -184,7 +184,7 @@ impl OwnObject {
     }
 }
 
-/// What `value` is, shortened.
+/// A short text of `value`.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "an object without a text".to_owned(), |text| text.to_string());
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(100).collect()

@@ -16,7 +16,7 @@ use crate::own_class::raise_interrupt;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
-/// What Python says about a replay besides trace, engine and network.
+/// The options of a replay from Python, besides trace, engine and network.
 pub(crate) struct Options {
     pub(crate) cpu_scale: f64,
     pub(crate) free_wildcards: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     pub(crate) snapshots: Option<Snapshots>,
 }
 
-/// What a replay gave, and what was measured for it on which core, if its engine is a measured one.
+/// The result of a replay, and the measurement and its core if the engine is a measured one.
 pub(crate) struct Replayed {
     pub(crate) report: Report,
     pub(crate) measured: Option<(ClosedLoopResult<()>, Option<usize>)>,

@@ -279,7 +279,7 @@ fn parameters_table<'py>(py: Python<'py>, parameters: &[CurveParameter]) -> PyRe
     Ok(dict)
 }
 
-/// What a benchmark of the table of curves measures, in words.
+/// A description of a benchmark of the table of curves.
 #[pyfunction]
 pub(crate) fn describe_benchmark(key: &str) -> PyResult<String> {
     let known = Benchmark::find(key).ok_or_else(|| bad_input(format!("benchmark `{key}`: not known")))?;

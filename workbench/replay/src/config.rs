@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a replay can be told.
+//! The configuration of a replay.
 
 use mb_trace::CollectiveOp;
 

@@ -55,7 +55,7 @@ pub enum MatchedEntry {
     Nothing,
     /// An entry that was in its list at the cut: its position there, oldest first.
     Listed(usize),
-    /// What an earlier operation of the cut left in the list: the number of the operation from the cut on.
+    /// The entry that an earlier operation of the cut left in the list: the number of the operation from the cut on.
     Left(usize),
 }
 

@@ -16,7 +16,7 @@
 /// Area of a bit of memory with its share of decoders and amplifiers, in µm².
 pub const MEMORY_UM2: f64 = 109e6 / (52.0 * 1024.0 * 1024.0);
 
-/// What a cell of 130 nm shrinks to in 90 nm.
+/// The ratio of the area of a cell in 90 nm to that in 130 nm.
 const SHRINK: f64 = (90.0 / 130.0) * (90.0 / 130.0);
 
 /// Area of a flip-flop, in µm².
@@ -105,14 +105,14 @@ pub fn design_mm2(parts: &[Storage]) -> f64 {
     LOGIC * storage_mm2(parts)
 }
 
-/// What a design stores and what that costs.
+/// The storage of a design and its area.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DesignArea {
     /// The design, as its study names it.
     pub design: &'static str,
     /// Cores.
     pub cores: usize,
-    /// What one core, or the match unit, stores.
+    /// The storage of one core, or of the match unit.
     pub storage: Vec<Storage>,
     /// Our estimate of the whole, in mm².
     pub estimated_mm2: f64,

@@ -31,7 +31,7 @@ impl SeriesForm {
 pub struct Chart {
     /// Its file, without ending.
     pub name: &'static str,
-    /// What stands above it.
+    /// Its title.
     pub title: String,
     /// Label of the horizontal axis, with its unit.
     pub x: &'static str,

@@ -15,7 +15,7 @@ pub struct Contradiction<S: 'static> {
     pub number: u32,
     /// Where in the paper.
     pub place: &'static str,
-    /// What is said there.
+    /// The statements.
     pub says: [&'static str; 2],
     /// The models' results for each statement, in that order, or why there are none.
     pub procedure: Procedure<S>,
@@ -30,7 +30,7 @@ pub struct ContradictionResult {
     pub number: u32,
     /// Where in the paper.
     pub place: &'static str,
-    /// What is said there.
+    /// The statements.
     pub says: [&'static str; 2],
     /// The results for each statement; none if it cannot be tested.
     pub interpretations: Vec<Interpretation>,

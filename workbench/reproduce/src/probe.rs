@@ -12,7 +12,7 @@ use crate::error::MeasureError;
 /// Words that a probe may take; more is a mistake in the probe.
 const WORDS: usize = 1000;
 
-/// What a program did, word by word.
+/// The execution of a program, word by word.
 #[derive(Debug)]
 pub(crate) struct Trail {
     /// The state in reset, then after each word.

@@ -19,7 +19,7 @@ use crate::study::{Study, StudyFile};
 /// figures show is run too, that many runs at a time.
 pub type DrawFigures<S> = fn(&S, &[Claim], Option<usize>) -> Result<Option<Figures>, ReproduceError>;
 
-/// What a paper registers. `S` is the subject that its claims are measured on.
+/// The registration of a paper. `S` is the subject on which its claims are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper<S: 'static> {
     /// Citation key, which is also the first word of its claims' ids.

@@ -104,7 +104,7 @@ pub fn judge<'a, S>(claim: &'a Claim, test: Option<&ClaimTest<S>>, subject: &S) 
     Ok(Finding { claim, verdict, interpretations: judged, reason: reason.to_owned() })
 }
 
-/// What is missing to test a claim that has no measurement.
+/// The reason for which a claim has no measurement.
 fn needs(claim: &Claim) -> String {
     let missing = match &claim.testable_by {
         Method::Cannot(why) => return why.clone(),

@@ -39,12 +39,12 @@ impl StudyFile {
 pub struct Study {
     /// The paper whose figures these are, as ids of its claims begin.
     pub paper: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
     /// The design whose time is 1 in a panel of relative times; empty if there is none.
     #[serde(default)]
     pub reference: String,
-    /// What is drawn; none if the paper has charts instead.
+    /// The figures; none if the paper has charts instead.
     #[serde(rename = "figure", default)]
     pub figures: Vec<Figure>,
     /// Rows of every figure.
@@ -56,10 +56,10 @@ pub struct Study {
     /// Values that the paper does not give.
     #[serde(rename = "assumption", default)]
     pub assumptions: Vec<Assumption>,
-    /// What the paper says about points.
+    /// The claims of the paper about points.
     #[serde(rename = "data_point", default)]
     pub data_points: Vec<PointClaim>,
-    /// What `matchbench sweep` does with the designs; read there (`docs/sweep.md`).
+    /// The part of the study that `matchbench sweep` reads (`docs/sweep.md`).
     #[serde(default)]
     pub sweep: Option<toml::Table>,
 }
@@ -71,11 +71,11 @@ pub struct Study {
 pub struct Figure {
     /// Its file, without ending.
     pub name: String,
-    /// What stands above it.
+    /// Its title.
     pub title: String,
     /// Lengths of the list, ascending.
     pub lengths: Vec<usize>,
-    /// What is run, from left to right; the paper's own benchmark if there is none.
+    /// The benchmarks, from left to right; the paper's own if there is none.
     #[serde(default)]
     pub benchmarks: Vec<Benchmark>,
     /// The axis of lengths.
@@ -113,7 +113,7 @@ pub enum Scale {
     Log,
 }
 
-/// What a panel draws of a point.
+/// The quantity of a point that a panel draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PanelQuantity {

@@ -17,7 +17,7 @@ use crate::error::Mismatch;
 use crate::formula;
 use crate::ledger::{APPROX, Claim, ClaimedValue, Method, Precision};
 
-/// What a model gave.
+/// The value that a model gives.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measured {
     /// A number.

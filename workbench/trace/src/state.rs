@@ -98,7 +98,7 @@ impl Omission {
 /// Calls of one name that are not recorded in detail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {
-    /// What they stand for.
+    /// The kind of calls that they represent.
     pub omission: Omission,
     /// The name in `other_calls`.
     pub name: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What follows from the folders of `engines/`: the catalog's list and the parameter tables of the model cards.
+//! Files generated from the folders of `engines/`: the catalog's list and the parameter tables of the model cards.
 //!
 //! The tables are printed by the catalog's example `parameters`, so the list must be written before they are made.
 

@@ -8,7 +8,7 @@ use crate::tree::{Tree, extension};
 
 /// A kind of tests of a library.
 struct Kind {
-    /// What they are.
+    /// The name of the kind.
     name: &'static str,
     /// The key below `[lib]` that leaves them out.
     key: &'static str,

@@ -23,7 +23,7 @@ pub struct Done {
     pub compared: u32,
 }
 
-/// What a machine does.
+/// The state of a machine.
 #[derive(Debug)]
 enum State {
     Idle,
@@ -53,7 +53,7 @@ struct Side {
     /// The operation that is served.
     served: Option<(u64, Op)>,
     state: State,
-    /// What it searches for, from the start of the search until its result takes effect.
+    /// The target of its search, from the start of the search until its result takes effect.
     wanted: Option<Wanted>,
     /// Age of the oldest fitting entry that was put in place meanwhile.
     watched: Option<u64>,

@@ -25,7 +25,7 @@ pub(super) struct QueueEntry {
     pub(super) what: What,
 }
 
-/// What a search compares entries with.
+/// The target of a search, with which entries are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     ForMessage(Envelope),

@@ -27,7 +27,7 @@ use mb_processor::functional::STRETCH;
 use super::symbols::{Symbols, waits_of_kernel};
 use super::timeline::Timeline;
 
-/// What a hart does.
+/// The activity of a hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// The program itself.

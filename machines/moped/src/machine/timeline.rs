@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What cores and devices did when, in the Trace Event Format, which the Perfetto viewer opens.
+//! The activity of cores and devices over time, in the Trace Event Format, which the Perfetto viewer opens.
 //!
 //! Process 0 has a thread for each core: user, MPI (with the call), kernel, idle. Process 1 has a thread for each
 //! device: `match` where a send was posted, and `copy` at the receiver from the match to the last line, with an arrow

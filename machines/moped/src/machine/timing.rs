@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the chip with time is built from, with a source for every value.
+//! The parameters of the chip with time, with a source for every value.
 
 use mb_processor::FloatLatencies;
 use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies, TranslationConfig, blocking};

@@ -63,7 +63,7 @@ impl std::fmt::Display for Waiting {
     }
 }
 
-/// What changes while there is progress.
+/// Values that change while there is progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Sample {
     calls: u64,

@@ -43,7 +43,7 @@ pub enum OsThread {
     Spread,
 }
 
-/// What SPINE is configured with: `struct np_config`, without the addresses that the machine assigns.
+/// The configuration of SPINE: `struct np_config`, without the addresses that the machine assigns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpineConfig {
     /// Who classifies.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the list manager and a match program exchange: FIFO words, stall causes, search results, violations.
+//! The protocol between the list manager and a match program: FIFO words, stall causes, search results, violations.
 
 use crate::unit::{FifoHead, FifoTag};
 
@@ -61,7 +61,7 @@ pub struct FifoWord {
     pub entered: u64,
     /// The word; zero for an end mark.
     pub word: u64,
-    /// What it belongs to.
+    /// Whether it belongs to a header, an item or the end of a list.
     pub tag: FifoTag,
     /// Why it did not enter earlier.
     pub cause: StallCause,

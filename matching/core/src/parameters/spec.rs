@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a parameter is, and how its values are written.
+//! The specification of a parameter, and the form of its values as text.
 
 use std::fmt;
 
@@ -118,7 +118,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a parameter is.
+/// The specification of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParameterSpec {
     /// Its name in presets and after `--set`.

@@ -11,7 +11,7 @@
 
 use mb_core::{Envelope, Initiator, Pattern};
 
-/// What a pattern compares: patterns of one shape find what they accept by one look-up.
+/// The bits that a pattern compares: patterns of one shape find their matches by one look-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     /// The complement of the ignore bits.
@@ -38,7 +38,7 @@ impl Shape {
     }
 }
 
-/// What is compared, all else zero.
+/// The compared bits; all others are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key {
     bits: u64,

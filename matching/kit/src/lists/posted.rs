@@ -40,7 +40,7 @@ impl PostedEntry {
         Shape { care: self.care, any_initiator: self.any_initiator }
     }
 
-    /// What this receive's pattern compares.
+    /// The bits that this receive's pattern compares.
     fn key(&self) -> Key {
         self.shape().key(self.bits, self.initiator)
     }

@@ -170,7 +170,7 @@ struct Many {
     classes: Vec<Class>,
 }
 
-/// What a search found, and how.
+/// The result of a search, and how it was found.
 #[derive(Clone, Copy, Debug)]
 enum Hit {
     Nothing,

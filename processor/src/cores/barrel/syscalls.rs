@@ -23,7 +23,7 @@ pub mod service {
     pub const JOIN: u16 = 8;
 }
 
-/// What a system call does besides returning a result.
+/// The effect of a system call besides its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     None,

@@ -275,7 +275,7 @@ fn part(across: &Across, address: u64, width: u8) -> (u64, u8) {
     (across.pages[page].unwrap_or(0) + u64::from(offset), bytes)
 }
 
-/// What an access of two pages is called in traps when it is an atomic, which must be aligned.
+/// The exception of an access to two pages that is an atomic, which must be aligned.
 pub(super) const fn misaligned(access: Access) -> Exception {
     match access {
         Access::Load => Exception::LoadMisaligned,

@@ -99,7 +99,7 @@ pub(super) struct Context {
     pub(super) halted: bool,
     /// The oldest instruction is a wait or a call that waits.
     pub(super) waits: bool,
-    /// What follows from the numbers of instructions is added at the end of each run.
+    /// Counts that follow from the numbers of instructions are added at the end of each run.
     pub(super) statistics: HartStatistics,
 }
 

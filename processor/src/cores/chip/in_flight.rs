@@ -92,7 +92,7 @@ impl InFlight {
             || self.address.wrapping_sub(other.address) < other.width as u64
     }
 
-    /// What its access does: an atomic is a store, but for a load-reserved.
+    /// The kind of its access: an atomic is a store, except a load-reserved.
     pub(super) fn access(&self) -> Access {
         let effect = self.decoded.operation.evaluate(self.pc, [0; 3], Rounding::NearestEven);
         match effect {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a chip reports and calls: why it stops, faults, system calls, and instructions that leave the pipeline.
+//! The interface of a chip: why it stops, faults, system calls, and instructions that leave the pipeline.
 
 use crate::cores::functional::{HostAnswer, HostCall};
 use crate::memory::system::MemorySystem;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run of a chip fixes, so that the stages are compiled for it, and what a core uses in a cycle.
+//! Properties that a run of a chip fixes, for which the stages are compiled, and the parts of the chip that a core
+//! uses.
 
 use std::marker::PhantomData;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a host does to the memory, and the end of its caches.
+//! Accesses of a host to the memory, and the write-back of its caches.
 
 use super::CoherentMemory;
 use crate::memory::Memory;

@@ -37,11 +37,11 @@ pub struct TcpSegment<'a> {
     pub acknowledge: u32,
     /// Flags.
     pub flags: u8,
-    /// What it carries.
+    /// Its payload.
     pub payload: &'a [u8],
 }
 
-/// What a request line says.
+/// The content of a request line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HttpRequest {
     /// 1 GET, 2 HEAD, 3 POST, 4 PUT, 5 DELETE, 6 CONNECT, 7 OPTIONS, 8 TRACE; 0: no request.

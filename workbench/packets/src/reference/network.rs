@@ -73,7 +73,7 @@ pub fn admit(frame: &[u8]) -> Result<NetworkHeader, u8> {
     Ok(NetworkHeader { offset: at, is_v4 })
 }
 
-/// What IP-FORWARD must decide, and the frame that it must leave in the buffer.
+/// The decision that IP-FORWARD must make, and the frame that it must leave in the buffer.
 #[must_use]
 pub fn forward(frame: &[u8], network: NetworkHeader, routes: &Lookup) -> (PacketDecision, Vec<u8>) {
     let mut after = frame.to_vec();

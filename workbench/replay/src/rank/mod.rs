@@ -122,7 +122,7 @@ impl Packet {
     }
 }
 
-/// What a completed operation completes.
+/// The target of a completed operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CompletionTarget {
     None,

@@ -15,7 +15,7 @@ pub use reader::read;
 /// The ledger of the project.
 pub const LEDGER: &str = include_str!("../../../../spec/claims.toml");
 
-/// What its errors call the ledger of the project.
+/// The name of the project's ledger in errors.
 pub const LEDGER_NAME: &str = "spec/claims.toml";
 
 /// How far a number may be off that the paper calls approximate: about, nearly.
@@ -36,7 +36,7 @@ pub struct Claim {
     pub statement: String,
     /// What is measured.
     pub quantity: String,
-    /// What the paper says that it is.
+    /// The value that the paper gives.
     pub value: ClaimedValue,
     /// Unit of the value.
     pub unit: String,
@@ -60,7 +60,7 @@ pub struct Claim {
     pub note: Option<String>,
 }
 
-/// What a paper says that a quantity is.
+/// The value that a paper gives for a quantity.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ClaimedValue {
     /// A number, and the digits printed after its point.
@@ -210,7 +210,7 @@ impl Evidence {
     }
 }
 
-/// What it takes to test a claim.
+/// The method that tests a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Method {
     /// A model that counts cycles.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a pattern consists of: its parameters, and what its ranks do.
+//! The parts of a pattern: its parameters, and the program of its ranks.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ pub trait PatternParameters: Parameters + PatternProgram + Clone + Default + 'st
     const PATTERN: CommunicationPattern;
 }
 
-/// What the ranks of a pattern with given parameters do.
+/// The program of the ranks of a pattern with given parameters.
 pub trait PatternProgram: Debug + Send + Sync {
     /// Rejects parameters that contradict each other or do not fit the number of ranks.
     ///

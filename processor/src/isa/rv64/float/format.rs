@@ -3,7 +3,7 @@
 
 use super::Flagged;
 
-/// What a value is.
+/// The class of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::isa::rv64) enum Class {
     Nan,
@@ -47,7 +47,7 @@ pub(in crate::isa::rv64) trait Format: Copy {
     fn unbox(register: u64) -> u64;
     /// The register that holds a value.
     fn boxed(bits: u64) -> u64;
-    /// What a move from a floating-point to a general register writes.
+    /// The value that a move from a floating-point to a general register writes.
     fn to_general(register: u64) -> u64;
 
     // Nearest even with host arithmetic; `None` where it may not be exact or not raise the right

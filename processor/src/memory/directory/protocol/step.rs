@@ -7,7 +7,7 @@ use super::words::{CacheAction, CacheEvent, CacheState, DirectoryAction, Directo
 /// A message, without its line and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ProtocolMessage {
-    /// What it says.
+    /// Its kind.
     pub kind: MessageKind,
     /// The node that sent it.
     pub from: u8,
@@ -84,7 +84,7 @@ pub fn cache_event(state: CacheState, acks: i8, message: &ProtocolMessage) -> Op
     })
 }
 
-/// What a directory knows about a line.
+/// The state of a line in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DirectoryEntry {
     /// Nodes that may have copies, apart from the owner, as bits.
@@ -129,7 +129,7 @@ pub fn directory_event(entry: &DirectoryEntry, message: &ProtocolMessage) -> Opt
     })
 }
 
-/// What an action of a directory does outside of its entry.
+/// The effect of an action of a directory outside of its entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outgoing {
     /// A message without data to a node.

@@ -236,7 +236,7 @@ fn figure8(model: &Model, models: &[Model]) -> Result<Chart, MeasureError> {
     })
 }
 
-/// What the paper leaves to further work, relative to the processor without the change.
+/// The further work that the paper names, relative to the processor without the change.
 fn further_work(model: &Model) -> Result<Chart, MeasureError> {
     let base = variants::model(model, None);
     let series = |(name, chip, variant): &(&'static str, PaperChip, variants::AssumptionVariant)| {

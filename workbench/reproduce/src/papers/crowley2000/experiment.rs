@@ -118,7 +118,7 @@ pub enum Work {
     Scenario(Mix, Sizes),
 }
 
-/// What the paper leaves open, and its further work.
+/// The assumptions of an experiment, and the further work that the paper names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumptions {
     /// Order of issue.

@@ -39,7 +39,7 @@ const IMIX: &str = "lengths of the Internet mix";
 /// Lengths that were chosen so that MD5 and 3DES execute what Table 2 says.
 const TABLE2: &str = "lengths chosen by Table 2";
 
-/// What the paper registers.
+/// The registration of the paper.
 pub static PAPER: Paper<Model> = Paper {
     key: "crowley2000",
     alias: "s4",

@@ -79,7 +79,7 @@ impl Runs {
         locked(&self.reports).iter().map(|(key, report)| (key.clone(), Arc::clone(report))).collect()
     }
 
-    /// What `application` executes for a packet, counted once.
+    /// The instructions of `application` for a packet, counted once.
     ///
     /// # Errors
     /// As [`instructions::count`].

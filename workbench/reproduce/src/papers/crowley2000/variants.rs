@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the paper leaves open, one assumption at a time, and its further work.
+//! Other assumptions, one at a time, and the further work that the paper names.
 
 use mb_netproc::contract::{Classifier, ClassifyIn, Idle, OsThread};
 use mb_netproc::parameters::{CoreOrder, Policy};
@@ -91,7 +91,7 @@ const COUNTING: [(&str, &str); 8] = [
     ("order of issue", "out of order"),
 ];
 
-/// What sections 3.3, 3.4 and 6 name as further work: a processor and what is changed.
+/// The further work that sections 3.3, 3.4 and 6 name: a processor and what is changed.
 pub const FURTHER: [(&str, PaperChip, AssumptionVariant); 5] = [
     ("CMP, OS work on every core", PaperChip::Cmp(8), SPREAD),
     ("CMP2, OS work on every core", PaperChip::Cmp2(4), SPREAD),

@@ -21,7 +21,7 @@ const UNMODIFIED: &str = "unmodified MPI";
 /// A value of a benchmark.
 type Measure<'a> = &'a dyn Fn(ChipBenchmark) -> Result<f64, MeasureError>;
 
-/// What the paper leaves open, with other values than those by which claims are judged.
+/// The models with other assumptions than those by which claims are judged.
 fn open(model: &Model) -> Vec<Model> {
     let chip = |change: fn(&mut ChipVariant)| {
         let mut chip = model.chip.clone();

@@ -22,7 +22,7 @@ const VIRTUAL: u64 = 0x10_0000;
 /// Cycles after which an access or the message is given up.
 const PATIENCE: u64 = 1_000_000;
 
-/// What the message took and left.
+/// The cycles, the counts and the final states of lines of the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MessageTransfer {
     /// Cycles from the match to the end of the copy.

@@ -26,7 +26,7 @@ use crate::study::StudyFile;
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
-/// What the paper registers.
+/// The registration of the paper.
 pub static PAPER: Paper<Model> = Paper {
     key: "gu2011",
     alias: "s3",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What needs no program: storage and states counted in the structures, and one message without processors.
+//! Claims that need no program: storage and states counted in the structures, and one message without processors.
 
 use mb_moped::storage::{self, Widths};
 use mb_processor::directory::protocol::{CacheState, DeviceTransactions, DirectoryEvent, DirectoryState, Protocol};

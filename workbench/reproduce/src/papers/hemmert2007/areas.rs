@@ -138,7 +138,7 @@ fn unit_area(subject: &Subject, of: fn(&[Storage]) -> f64) -> Interpretations {
     ])
 }
 
-/// What one core with its caches stores.
+/// The storage of one core with its caches.
 fn core(build: &Build) -> Vec<Storage> {
     let mut storage = caches(build.hierarchy());
     storage.extend(match build {

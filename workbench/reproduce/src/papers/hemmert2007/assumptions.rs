@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the paper does not say of its processors, and the answers that a study can give.
+//! Properties of the processors that the paper does not give, and the values that a study can assume.
 
 use mb_core::parameters::Choice;
 

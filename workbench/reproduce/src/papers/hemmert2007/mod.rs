@@ -45,7 +45,7 @@ const STUDY: StudyFile = StudyFile {
     text: include_str!("../../../../../studies/hemmert2007_figures/study.toml"),
 };
 
-/// What the paper registers.
+/// The registration of the paper.
 pub static PAPER: Paper<Subject> = Paper {
     key: "hemmert2007",
     alias: "s0",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the processors are built from, with the source of every number, as tables show it.
+//! The parameters of the processors, with the source of every number, as tables show them.
 
 use mb_core::Source;
 use mb_processor::barrel::{BarrelConfig, Exchange};

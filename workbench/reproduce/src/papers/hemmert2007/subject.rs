@@ -80,7 +80,7 @@ pub struct Subject {
 /// The processors under one set of assumptions.
 #[derive(Clone, Default, Debug)]
 pub struct Processors {
-    /// What is assumed, as a table shows it.
+    /// The assumptions, as a table shows them.
     pub assumptions: String,
     /// The benchmark on each.
     pub simulated: Vec<Simulated>,

@@ -367,7 +367,7 @@ fn turns(subject: &Subject) -> Interpretations {
     number(cycles as f64 / switches as f64)
 }
 
-/// What the benchmark is compiled for, and with what.
+/// The instruction set and the compiler of the benchmark.
 fn instruction_set(subject: &Subject) -> Interpretations {
     let machine = match subject.processors.of(Embedded)?.setup.program.program(Isa::Ppc32).isa() {
         Isa::Ppc32 => "PowerPC (32-bit)",

@@ -24,7 +24,7 @@ use crate::error::MeasureError;
 use crate::registry::Paper;
 use crate::study::StudyFile;
 
-/// What the paper registers.
+/// The registration of the paper.
 pub static PAPER: Paper<Designs> = Paper {
     key: "tanabe2013",
     alias: "s1",

@@ -23,7 +23,7 @@ use crate::error::MeasureError;
 use crate::registry::Paper;
 use crate::study::StudyFile;
 
-/// What the paper registers.
+/// The registration of the paper.
 pub static PAPER: Paper<Designs> = Paper {
     key: "xiong2018",
     alias: "s2",

@@ -128,7 +128,7 @@ fn capacity(settings: &ParameterSet) -> Result<u64, MeasureError> {
     Err(MeasureError::NotSeen("the end of the lists"))
 }
 
-/// What a message that nobody waits for takes longer than a probe that finds nothing.
+/// The additional time of an unexpected message, compared with a probe that finds nothing.
 fn insertion(designs: &Designs) -> Interpretations {
     let message = SingleOperations::new(&designs.two_level)?.serve(arrive(1))?.cycles;
     let search = SingleOperations::new(&designs.two_level)?.serve(probe(1))?.cycles;
@@ -297,7 +297,7 @@ fn completion_unit(designs: &Designs) -> Interpretations {
     fact(in_time && counted == 2 && never.is_none(), format!("the wait for 2 of 3 ends with {counted} counted"))
 }
 
-/// What is in the queues, in the data memory, and counted.
+/// The numbers of entries in the queues and in the data memory, and the count of the completion unit.
 fn state(machine: &SteppedHardware) -> (usize, usize, usize, u64) {
     let mb_core::QueueLengths { posted, unexpected } = machine.queue_lengths();
     (posted, unexpected, machine.buffers_in_use(), machine.completed())

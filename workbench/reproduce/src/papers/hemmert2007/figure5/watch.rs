@@ -164,7 +164,7 @@ impl<H: Hart> Hart for Watched<H> {
     }
 }
 
-/// What a mark asks for.
+/// The request of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Mark {
     /// A pass begins once this is allowed.
