@@ -463,8 +463,12 @@ impl Matcher {
     #[inline]
     #[must_use]
     pub fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
+        // First, since programs poll with probes, and most communicators never have a message.
+        if self.path == Path::Blank {
+            return None;
+        }
         dispatch!(self, structure => structure.probe(pattern),
-            else if self.path == Path::Blank { None } else { self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
+            else self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source))
     }
 
     #[cold]
@@ -479,8 +483,12 @@ impl Matcher {
     /// [`Matcher::post`]; [`Matcher::queue_receive`] is the second.
     #[inline]
     pub fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
+        // As above.
+        if self.path == Path::Blank {
+            return None;
+        }
         dispatch!(self, structure => structure.mprobe(pattern),
-            else if self.path == Path::Blank { None } else { self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source) })
+            else self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source))
     }
 
     #[cold]

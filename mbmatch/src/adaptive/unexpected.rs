@@ -455,7 +455,15 @@ impl UnexpectedMessages {
             return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
         }
         if self.short.is_empty() {
-            return if self.storage == Storage::ShortQueue { FastPath::NoMatch } else { FastPath::Decline };
+            if self.storage == Storage::ShortQueue {
+                return FastPath::NoMatch;
+            }
+            // With an index too, a receive without wildcards looks up its key. Most find no message.
+            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
+            return match self.table.find_fast(bits, source) {
+                FastPath::NoMatch => FastPath::NoMatch,
+                FastPath::Taken(_) | FastPath::Decline => FastPath::Decline,
+            };
         }
         let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
         let message = self.message_at(at);

@@ -126,16 +126,16 @@ impl EntryTable {
         if is_slot(first) {
             let other = self.get(first);
             if other.bits == bits && other.source == source && same_class(other.stamp) {
-                let (slot, cleared) = self.next_free_slot()?;
-                self.put_youngest(first, slot, (bits, source), stamp + cleared, user);
+                let slot = self.next_free_slot()?;
+                self.put_youngest(first, slot, (bits, source), stamp | self.get(slot).stamp, user);
                 self.remember_fifo((bits, source), home, slot);
                 return Some(slot);
             }
             if is_slot(self.next_key(first)) {
                 return None;
             }
-            let (slot, cleared) = if self.is_free(home) { (home, 0) } else { self.next_free_slot()? };
-            self.put(slot, (bits, source), stamp + cleared, user);
+            let slot = if self.is_free(home) { home } else { self.next_free_slot()? };
+            self.put(slot, (bits, source), stamp | self.get(slot).stamp, user);
             self.push_key(home, slot, first);
             return Some(slot);
         }
@@ -143,8 +143,8 @@ impl EntryTable {
             self.put_alone(home, home, (bits, source), stamp, user);
             return Some(home);
         }
-        let (slot, cleared) = self.next_free_slot()?;
-        self.put_alone(home, slot, (bits, source), stamp + cleared, user);
+        let slot = self.next_free_slot()?;
+        self.put_alone(home, slot, (bits, source), stamp | self.get(slot).stamp, user);
         Some(slot)
     }
 
@@ -162,18 +162,20 @@ impl EntryTable {
     }
 
     /// A free slot for a displaced entry, if one is found at once: the one that a displaced entry had last, else the
-    /// next of the bitmap. With it, [`CLEARED`] if its bit was cleared for this.
+    /// next of the bitmap. Its stamp is [`CLEARED`] if its bit was cleared for this, else [`FREE`]: in memory, so
+    /// that it takes no register.
     #[inline(always)]
-    fn next_free_slot(&mut self) -> Option<(u32, u64)> {
+    fn next_free_slot(&mut self) -> Option<u32> {
         if self.is_free(self.displaced) {
-            return Some((self.displaced, 0));
+            return Some(self.displaced);
         }
         let slot = self.free.next()?;
         if !self.is_free(slot) {
             self.get_mut(slot).stamp |= CLEARED;
             return None;
         }
+        self.get_mut(slot).stamp = CLEARED;
         self.displaced = slot;
-        Some((slot, CLEARED))
+        Some(slot)
     }
 }
