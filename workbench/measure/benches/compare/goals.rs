@@ -30,6 +30,14 @@ const EXACT: &[&str] = &[
     "steady/same_tag",
     "churn/posted",
 ];
+/// More of these, which have goals in ratios only.
+const EXACT_IN_RATIOS: &[&str] = &[
+    "preposted/same_tag",
+    "preposted/sources",
+    "unexpected/same_tag",
+    "drain_posted/same_tag",
+    "drain_unexpected/same_tag",
+];
 /// Series whose item scans all entries, or could.
 const SCANS: &[&str] = &[
     "probe/any_source",
@@ -52,6 +60,9 @@ const LEAST_ENTRIES: u32 = 256;
 const SHALLOW: std::ops::RangeInclusive<u32> = 1..=8;
 /// Largest ratio to the baseline; two runs of the same code may differ by as much.
 const SAME: f64 = 1.05;
+/// Largest ratios of an exact item to that of other contenders.
+const UCX_RATIO: f64 = 0.3;
+const FLOOR_RATIO: f64 = 4.0;
 /// A cliff is a cost beyond the second-level cache of more than this factor of that within it, as
 /// in `matchbench mpi bench`.
 const WITHIN: u32 = 4096;
@@ -116,6 +127,43 @@ pub(crate) fn print(results: &Results, loads: &Times) {
             if depth == DEEPEST { times(depth)?.ratio(times(WITHIN)?) } else { None }
         }),
     );
+    let is_exact = |series: &str| EXACT.contains(&series) || EXACT_IN_RATIOS.contains(&series);
+    for (depths, what) in [(0..=8, "at depths 0 to 8"), (9..=DEEPEST, "deeper")] {
+        for (other, limit) in [("ucx", UCX_RATIO), ("floor", FLOOR_RATIO)] {
+            let goal = format!("an exact receive, {what}: at most {limit} times {other}");
+            print_ratios(results, &goal, limit, other, |series, depth| is_exact(series) && depths.contains(&depth));
+        }
+    }
+    let goal = format!("all series at depths 0 to 8: at most {SAME} times {BASELINE}");
+    print_ratios(results, &goal, SAME, BASELINE, |_, depth| depth <= *SHALLOW.end());
+}
+
+/// The goal of a ratio to another contender: how many cells miss it, by the quietest rounds and by the medians of the
+/// ratios within a round, and the worst of each.
+fn print_ratios(results: &Results, goal: &str, limit: f64, other: &str, belongs: impl Fn(&str, u32) -> bool) {
+    let mut cells: Vec<[(f64, String); 2]> = Vec::new();
+    for ((series, depth, name), found) in results {
+        let others = times(results, series, *depth, other);
+        if name == DEFAULT
+            && belongs(series, *depth)
+            && let (Some(quietest), Some(others)) = (found.quietest(), others)
+            && let (Some(others_quietest), Some(median)) = (others.quietest(), found.ratio(others))
+        {
+            let cell = format!("{series} at depth {depth}");
+            cells.push([(quietest / others_quietest, cell.clone()), (median, cell)]);
+        }
+    }
+    let [quietest, medians] = [0, 1].map(|by| {
+        let worst = cells.iter().map(|cell| &cell[by]).max_by(|one, other| one.0.total_cmp(&other.0));
+        let above = cells.iter().filter(|cell| cell[by].0 > limit).count();
+        worst.map(|(ratio, cell)| (above, format!("{above} of {} cells above, worst {ratio:.3}: {cell}", cells.len())))
+    });
+    let (Some((_, quietest)), Some((above, medians))) = (quietest, medians) else {
+        return println!("not run   {goal}");
+    };
+    println!("{}   {goal}", if above == 0 { "met    " } else { "not met" });
+    println!("          by medians of the ratios in a round: {medians}");
+    println!("          by quietest rounds: {quietest}");
 }
 
 /// The cell of `adaptive` with the greatest `value`.
