@@ -46,8 +46,8 @@ void close_queues(Endpoint *endpoint);
 /* Inserts the address of `endpoint` into the address vector of `into`, and returns what it has there. */
 fi_addr_t insert(const Endpoint *endpoint, Endpoint *into);
 
-/* Processor time of this process, in whole seconds. A process that waits for a completion polls, so that a limit in this
- * time does not depend on other work of the machine. */
+/* Processor time of this process, in whole seconds. A process that waits for a completion polls, so that a limit in
+ * this time does not depend on other work of the machine. */
 time_t processor_seconds(void);
 
 /* Ends the program if `status` is negative. */
