@@ -124,7 +124,7 @@ fn below(bits: u64) -> u64 {
 
 /// A coherence operation that a copy unit requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LineOperation {
     side: usize,
     slot: usize,
     pub(crate) line: u64,
@@ -401,7 +401,7 @@ impl Active {
     }
 
     /// The next write-back, or release after a failure.
-    pub(crate) fn next_write(&self) -> Option<Wanted> {
+    pub(crate) fn next_write(&self) -> Option<LineOperation> {
         let ready = |line: &Line| line.state == LineState::Present && (self.failed || line.filled == line.valid);
         let (slot, line) = oldest(&self.lines[RECEIVE], ready)?;
         let kind = if self.failed && line.filled != line.valid {
@@ -409,22 +409,22 @@ impl Active {
         } else {
             LineRequestKind::Write(line.contents())
         };
-        Some(Wanted { side: RECEIVE, slot, line: line.physical, kind })
+        Some(LineOperation { side: RECEIVE, slot, line: line.physical, kind })
     }
 
     /// The receive lines whose right is requested next, oldest first.
-    pub(crate) fn next_owns(&self) -> Vec<Wanted> {
+    pub(crate) fn next_owns(&self) -> Vec<LineOperation> {
         let wanted = |(slot, line): (usize, &Line)| {
             let without = self.design == MopedDesign::Optcache && line.valid == u64::MAX;
             let kind = if without { LineRequestKind::OwnWithoutData } else { LineRequestKind::Own };
-            Wanted { side: RECEIVE, slot, line: line.physical, kind }
+            LineOperation { side: RECEIVE, slot, line: line.physical, kind }
         };
         reserved(&self.lines[RECEIVE]).into_iter().map(wanted).collect()
     }
 
     /// The send lines that are copied next, oldest first.
-    pub(crate) fn next_copies(&self) -> Vec<Wanted> {
-        let wanted = |(slot, line): (usize, &Line)| Wanted {
+    pub(crate) fn next_copies(&self) -> Vec<LineOperation> {
+        let wanted = |(slot, line): (usize, &Line)| LineOperation {
             side: SEND,
             slot,
             line: line.physical,
@@ -434,7 +434,7 @@ impl Active {
     }
 
     /// An operation was accepted.
-    pub(crate) fn requested(&mut self, wanted: &Wanted, tag: u32) {
+    pub(crate) fn requested(&mut self, wanted: &LineOperation, tag: u32) {
         let line = &mut self.lines[wanted.side][wanted.slot];
         line.tag = tag;
         line.state = match wanted.kind {
@@ -444,7 +444,7 @@ impl Active {
     }
 
     /// A send line is in a receive line of this MOPED.
-    pub(crate) fn copied_here(&mut self, wanted: &Wanted, data: &LineData) {
+    pub(crate) fn copied_here(&mut self, wanted: &LineOperation, data: &LineData) {
         let line = &mut self.lines[SEND][wanted.slot];
         (line.data, line.state) = (*data, LineState::Present);
     }

@@ -4,7 +4,7 @@
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 
 use crate::contract::State;
-use crate::copy::{Active, RECEIVE, SEND, Use, Wanted};
+use crate::copy::{Active, LineOperation, RECEIVE, SEND, Use};
 use crate::descriptor::{Descriptor, Pair, Role, TableEntry};
 use crate::message::{Fault, Message};
 use crate::node::{Node, Slot};
@@ -305,7 +305,7 @@ impl Node {
     }
 
     /// Requests an operation; whether it was accepted.
-    fn start(&mut self, cycle: u64, slot: usize, wanted: &Wanted, port: &mut impl LinePort) -> bool {
+    fn start(&mut self, cycle: u64, slot: usize, wanted: &LineOperation, port: &mut impl LinePort) -> bool {
         let tag = self.next_tag();
         self.changed = true;
         if !port.line_request(cycle, self.number, LineRequest { tag, line: wanted.line, kind: wanted.kind }) {

@@ -213,7 +213,7 @@ impl OwnLibrary {
     }
 
     /// The engine itself, which is not watched.
-    fn create(&self, parameters: &ParameterSet) -> Result<Outside, ParameterError> {
+    fn create(&self, parameters: &ParameterSet) -> Result<LibraryEngine, ParameterError> {
         let numbers: Vec<u64> = parameters.iter().map(|(spec, parameter)| number_of(spec, parameter.value)).collect();
         let (mut handle, mut message) = (ptr::null_mut(), [0; LONGEST_MESSAGE]);
         // SAFETY: the arguments are as `spec/engine.md` says, and live during the call.
@@ -229,7 +229,7 @@ impl OwnLibrary {
         let refused = |text: String| ParameterError::Contradiction(format!("{}: {text}", self.origin.path));
         match (status, NonNull::new(handle)) {
             (status::OK, Some(handle)) => {
-                Ok(Outside { functions: self.functions, handle, buffer: vec![RawCompletion::default(); BUFFER] })
+                Ok(LibraryEngine { functions: self.functions, handle, buffer: vec![RawCompletion::default(); BUFFER] })
             }
             (status::OK, None) => Err(refused("`create` returned no engine".to_owned())),
             (status::FAULT, _) => Err(refused(text_of(&message))),
@@ -266,23 +266,23 @@ impl BuildOwn for OwnLibrary {
 }
 
 /// An engine of a library.
-struct Outside {
+struct LibraryEngine {
     functions: Functions,
     handle: NonNull<Handle>,
     buffer: Vec<RawCompletion>,
 }
 
 // SAFETY: an engine may move between threads, and one thread calls it at a time (`spec/engine.md`, E-2).
-unsafe impl Send for Outside {}
+unsafe impl Send for LibraryEngine {}
 
-impl Drop for Outside {
+impl Drop for LibraryEngine {
     fn drop(&mut self) {
         // SAFETY: the handle came from `create` and is used no more.
         unsafe { (self.functions.destroy)(self.handle.as_ptr()) };
     }
 }
 
-impl Outside {
+impl LibraryEngine {
     /// Ends the run: `function` did not return one of the expected numbers.
     fn fail(&self, function: &str, status: i32) -> ! {
         if status != status::FAULT {
@@ -316,7 +316,7 @@ impl Outside {
     }
 }
 
-impl Engine for Outside {
+impl Engine for LibraryEngine {
     fn offer(&mut self, now: Picos, op: Op) -> Accepted {
         let (operation, mut retry_at) = (Operation::from(op), 0);
         // SAFETY: the handle is that of a living engine, and the pointers live during the call.
@@ -383,7 +383,7 @@ impl Engine for Outside {
     }
 }
 
-impl Shortcuts for Outside {
+impl Shortcuts for LibraryEngine {
     fn answer(&mut self, now: Picos, op: Op) -> Option<Completion> {
         let function = self.functions.answer?;
         let (operation, mut answer) = (Operation::from(op), RawCompletion::default());
@@ -396,7 +396,7 @@ impl Shortcuts for Outside {
     }
 }
 
-impl Measurable for Outside {}
+impl Measurable for LibraryEngine {}
 
 /// The text that a library wrote to a buffer of zeros, in one line.
 fn text_of(buffer: &[u8]) -> String {

@@ -72,9 +72,9 @@ fn calibrated(choice: &EngineChoice) -> bool {
     choice.parameters.iter().any(|(_, parameter)| matches!(parameter.source, Source::Calibrated(_)))
 }
 
-type Wanted = (usize, EngineChoice, Benchmark, usize);
+type BenchmarkPoint = (usize, EngineChoice, Benchmark, usize);
 
-fn times(wanted: &[Wanted], threads: usize) -> Result<Vec<Picos>, MeasureError> {
+fn times(wanted: &[BenchmarkPoint], threads: usize) -> Result<Vec<Picos>, MeasureError> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {

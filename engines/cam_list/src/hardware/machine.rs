@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use mb_core::{CapacityEvents, Op, Outcome, QueueLengths, RecvId};
 
-use super::queue::{Insertion, Place, Queue, QueueEntry, Search, Wanted, What};
+use super::queue::{EntryContent, Insertion, Place, Queue, QueueEntry, Search, SearchTarget};
 use super::{Corrections, Hazard};
 use crate::parameters::{Arbiter, HardwareConfig};
 
@@ -54,7 +54,7 @@ struct Side {
     served: Option<(u64, Op)>,
     state: State,
     /// The target of its search, from the start of the search until its result takes effect.
-    wanted: Option<Wanted>,
+    wanted: Option<SearchTarget>,
     /// Age of the oldest fitting entry that was put in place meanwhile.
     watched: Option<u64>,
     /// Entries that the last search compared.
@@ -186,8 +186,8 @@ impl SteppedHardware {
     /// The posted receives in list `list`, its head first: slot and name of each.
     pub fn posted_in_list(&self, list: usize) -> impl Iterator<Item = (u32, RecvId)> {
         self.queues[NETWORK].in_list(list).filter_map(|(slot, entry)| match entry.what {
-            What::Receive(recv, _) => Some((slot, recv)),
-            What::Message(..) => None,
+            EntryContent::Receive(recv, _) => Some((slot, recv)),
+            EntryContent::Message(..) => None,
         })
     }
 
@@ -281,10 +281,10 @@ impl SteppedHardware {
             State::Dispatching { until } if until <= now && self.queues[side].mover_is_idle() => {
                 let wanted = match self.served(side).1 {
                     Op::Post { pattern, .. } | Op::Probe { pattern, .. } | Op::MatchedProbe { pattern, .. } => {
-                        Wanted::ForReceive(pattern)
+                        SearchTarget::ForReceive(pattern)
                     }
-                    Op::Arrive { envelope, .. } => Wanted::ForMessage(envelope),
-                    Op::Cancel { recv } => Wanted::Named(recv),
+                    Op::Arrive { envelope, .. } => SearchTarget::ForMessage(envelope),
+                    Op::Cancel { recv } => SearchTarget::Named(recv),
                 };
                 self.sides[side].wanted = Some(wanted);
                 (State::Searching(self.queues[side].begin_search(wanted, now)), true)
@@ -313,8 +313,8 @@ impl SteppedHardware {
                 self.queues[1 - side].insert(insertion, entry);
                 self.watch(1 - side, &entry);
                 let outcome = match entry.what {
-                    What::Receive(recv, _) => Outcome::Posted(recv),
-                    What::Message(msg, ..) => Outcome::Unexpected(msg),
+                    EntryContent::Receive(recv, _) => Outcome::Posted(recv),
+                    EntryContent::Message(msg, ..) => Outcome::Unexpected(msg),
                 };
                 self.answer(side, outcome);
                 (self.finish(side), true)
@@ -358,12 +358,16 @@ impl SteppedHardware {
         let place = found.or_else(|| watched.and_then(|age| queue.place_of(age)));
         let what = place.map(|place| queue.entry(place).what);
         let (outcome, is_taken) = match (self.served(side).1, what) {
-            (Op::Post { recv, .. }, Some(What::Message(msg, ..)))
-            | (Op::Arrive { msg, .. }, Some(What::Receive(recv, _))) => (Outcome::Matched(recv, msg), true),
+            (Op::Post { recv, .. }, Some(EntryContent::Message(msg, ..)))
+            | (Op::Arrive { msg, .. }, Some(EntryContent::Receive(recv, _))) => (Outcome::Matched(recv, msg), true),
             (Op::Cancel { recv }, Some(_)) => (Outcome::Cancelled(recv), true),
             (Op::Cancel { recv }, None) => (Outcome::NotCancelled(recv), false),
-            (Op::Probe { probe, .. }, Some(What::Message(msg, ..))) => (Outcome::Probed(probe, Some(msg)), false),
-            (Op::MatchedProbe { probe, .. }, Some(What::Message(msg, ..))) => (Outcome::Probed(probe, Some(msg)), true),
+            (Op::Probe { probe, .. }, Some(EntryContent::Message(msg, ..))) => {
+                (Outcome::Probed(probe, Some(msg)), false)
+            }
+            (Op::MatchedProbe { probe, .. }, Some(EntryContent::Message(msg, ..))) => {
+                (Outcome::Probed(probe, Some(msg)), true)
+            }
             (Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. }, _) => (Outcome::Probed(probe, None), false),
             (Op::Post { .. } | Op::Arrive { .. }, _) => return State::Appending,
         };
@@ -371,7 +375,7 @@ impl SteppedHardware {
         if let (true, Some(place)) = (is_taken, place) {
             // The payload goes to the receive; that of a matched probe waits in its buffer for the
             // receive that names it, which is not a matching operation, and is counted as gone here.
-            if let Some(What::Message(_, _, buffer)) = what {
+            if let Some(EntryContent::Message(_, _, buffer)) = what {
                 self.data.release(buffer);
             }
             return State::Removing { place, until: self.now + self.parameters.remove };
@@ -382,8 +386,8 @@ impl SteppedHardware {
     fn new_entry(&mut self, side: usize) -> QueueEntry {
         let (age, op) = self.served(side);
         let what = match op {
-            Op::Post { recv, pattern } => What::Receive(recv, pattern),
-            Op::Arrive { msg, envelope } => What::Message(msg, envelope, self.data.store()),
+            Op::Post { recv, pattern } => EntryContent::Receive(recv, pattern),
+            Op::Arrive { msg, envelope } => EntryContent::Message(msg, envelope, self.data.store()),
             _ => unreachable!("only posts and arrivals are appended"),
         };
         QueueEntry { age, what }

@@ -10,9 +10,9 @@ use mb_kit::LinkedMemory;
 use super::{Corrections, Hazard};
 use crate::parameters::{HardwareConfig, ListSearch};
 
-/// The kind of an entry.
+/// The content of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum EntryContent {
     Receive(RecvId, Pattern),
     /// With the address of its payload in the data memory.
     Message(MsgId, Envelope, u32),
@@ -22,23 +22,23 @@ pub(super) enum What {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct QueueEntry {
     pub(super) age: u64,
-    pub(super) what: What,
+    pub(super) what: EntryContent,
 }
 
 /// The target of a search, with which entries are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wanted {
+pub(super) enum SearchTarget {
     ForMessage(Envelope),
     ForReceive(Pattern),
     Named(RecvId),
 }
 
-impl Wanted {
+impl SearchTarget {
     pub(super) fn accepts(&self, entry: &QueueEntry) -> bool {
         match (self, entry.what) {
-            (Self::ForMessage(envelope), What::Receive(_, pattern)) => pattern.accepts(envelope),
-            (Self::ForReceive(pattern), What::Message(_, envelope, _)) => pattern.accepts(&envelope),
-            (Self::Named(wanted), What::Receive(recv, _)) => *wanted == recv,
+            (Self::ForMessage(envelope), EntryContent::Receive(_, pattern)) => pattern.accepts(envelope),
+            (Self::ForReceive(pattern), EntryContent::Message(_, envelope, _)) => pattern.accepts(&envelope),
+            (Self::Named(wanted), EntryContent::Receive(recv, _)) => *wanted == recv,
             _ => false,
         }
     }
@@ -307,7 +307,7 @@ impl Queue {
     }
 
     /// Begins a search in cycle `now`; the CAM compares what it holds now.
-    pub(super) fn begin_search(&self, wanted: Wanted, now: u64) -> Search {
+    pub(super) fn begin_search(&self, wanted: SearchTarget, now: u64) -> Search {
         let full = self.cam.iter().enumerate().filter_map(|(slot, content)| match content {
             Slot::Full(entry) => Some((entry, slot)),
             Slot::Empty | Slot::Reserved => None,
@@ -438,7 +438,7 @@ enum Step {
 /// A search under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Search {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: SearchTarget,
     cam_until: u64,
     /// The slot that the CAM found.
     hit: Option<usize>,

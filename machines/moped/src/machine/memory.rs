@@ -49,7 +49,7 @@ pub(super) struct ChipMemory {
     caches: CoherentMemory<Ports>,
     /// Requests for lines that are not memory, which a page table with an address of a device has: they read zeros, and
     /// their writes are lost.
-    outside: Outside,
+    outside: NonMemoryReads,
     /// The external interrupt of each core, as last reported to the core.
     pending: Vec<bool>,
     /// Cores whose interrupt may have changed are those from this on.
@@ -58,14 +58,14 @@ pub(super) struct ChipMemory {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Outside {
+struct NonMemoryReads {
     events: Vec<VecDeque<LineEvent>>,
     /// How many there are.
     count: usize,
     lines: Vec<u64>,
 }
 
-impl Outside {
+impl NonMemoryReads {
     #[inline]
     const fn is_empty(&self) -> bool {
         self.count == 0
@@ -87,7 +87,7 @@ impl Outside {
 /// The caches as the devices see them.
 struct Lines<'a> {
     caches: &'a mut CoherentMemory<Ports>,
-    outside: &'a mut Outside,
+    outside: &'a mut NonMemoryReads,
 }
 
 impl LinePort for Lines<'_> {
@@ -126,7 +126,7 @@ impl ChipMemory {
         let ports = Ports { range: moped.range(), moped: Some(Box::new(moped)), accesses: vec![0; config.nodes] };
         Ok(Self {
             caches: CoherentMemory::new(config, memory, ports)?,
-            outside: Outside { events: vec![VecDeque::new(); config.nodes], ..Outside::default() },
+            outside: NonMemoryReads { events: vec![VecDeque::new(); config.nodes], ..NonMemoryReads::default() },
             pending: vec![false; config.nodes],
             next_interrupt: 0,
             messages: Messages::default(),

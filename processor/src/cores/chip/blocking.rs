@@ -79,7 +79,7 @@ struct Batch {
 }
 
 /// The result of reading an instruction.
-enum Found {
+enum ReadResult {
     /// It is decoded in the next entry.
     Instruction,
     /// The first half is read.
@@ -240,15 +240,15 @@ impl Shared {
                 let found = self.read_alone(context, &mut batch, environment);
                 buffer = context.fetch.take_buffer();
                 match found {
-                    Found::Instruction => {}
-                    Found::Half => {
+                    ReadResult::Instruction => {}
+                    ReadResult::Half => {
                         // It is in two blocks; the second one is read in the next cycle.
                         context.statistics.empty[IssueStall::Fetch as usize] += 1;
                         batch.at += 1;
                         continue;
                     }
-                    Found::Later => break true,
-                    Found::Fetched => break false,
+                    ReadResult::Later => break true,
+                    ReadResult::Fetched => break false,
                 }
                 read = context.entry(context.tail).decoded;
                 &read
@@ -297,20 +297,20 @@ impl Shared {
         context: &mut Context,
         batch: &mut Batch,
         environment: &mut Environment<'_, S>,
-    ) -> Found {
+    ) -> ReadResult {
         if std::mem::take(&mut context.held) {
-            return Found::Instruction;
+            return ReadResult::Instruction;
         }
         let is_now = batch.at == batch.now;
         let block = context.fetch.block;
         if self.read_instruction(context, 0, &mut false, batch.at, environment, is_now) {
-            Found::Instruction
+            ReadResult::Instruction
         } else if context.fetch.half.is_some() && context.fetch.block != block {
-            Found::Half
+            ReadResult::Half
         } else if is_now {
-            Found::Fetched
+            ReadResult::Fetched
         } else {
-            Found::Later
+            ReadResult::Later
         }
     }
 

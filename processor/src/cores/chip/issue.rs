@@ -222,17 +222,17 @@ impl Shared {
         let result = &mut self.registers.file[physical].value;
         match operation.apply(pc, a, b, &mut Issued { entry, result, third, rounding: context.float_status.rounding }) {
             // It is neither mispredicted nor a barrier.
-            Begun::Ends if S::IN_ORDER => self.ends_at(context, number, physical, end),
-            Begun::Ends => self.schedule::<S>(context, index, (number, physical), now, end),
-            Begun::EndsElsewhere => {
+            AfterIssue::Ends if S::IN_ORDER => self.ends_at(context, number, physical, end),
+            AfterIssue::Ends => self.schedule::<S>(context, index, (number, physical), now, end),
+            AfterIssue::EndsElsewhere => {
                 context.mispredicted |= bit(number);
                 self.schedule::<S>(context, index, (number, physical), now, end);
             }
-            Begun::Accesses if !S::NARROW && context.supervisor.is_some() => {
+            AfterIssue::Accesses if !S::NARROW && context.supervisor.is_some() => {
                 self.translate_access::<S>(context, index, number, now);
             }
-            Begun::Accesses => self.addressed::<S>(context, index, number, now),
-            Begun::WaitsForTurn => context.serial |= bit(number),
+            AfterIssue::Accesses => self.addressed::<S>(context, index, number, now),
+            AfterIssue::WaitsForTurn => context.serial |= bit(number),
         }
     }
 
@@ -294,7 +294,7 @@ impl Core {
 }
 
 /// What follows the issue of an instruction.
-enum Begun {
+enum AfterIssue {
     /// It ends when its latency has passed.
     Ends,
     /// A branch whose target is not where fetch continued, ends too.
@@ -316,17 +316,17 @@ struct Issued<'a> {
 
 impl Issued<'_> {
     #[inline]
-    const fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> Begun {
+    const fn accesses(&mut self, address: u64, width: u8, extension: Extension) -> AfterIssue {
         self.entry.begin_access();
         self.entry.address = address;
         self.entry.width = width;
         self.entry.extension = extension;
-        Begun::Accesses
+        AfterIssue::Accesses
     }
 }
 
 impl Actions for Issued<'_> {
-    type Output = Begun;
+    type Output = AfterIssue;
 
     #[inline]
     fn third(&self, _: u8) -> u64 {
@@ -339,43 +339,43 @@ impl Actions for Issued<'_> {
     }
 
     #[inline]
-    fn value(&mut self, value: u64) -> Begun {
+    fn value(&mut self, value: u64) -> AfterIssue {
         *self.result = value;
-        Begun::Ends
+        AfterIssue::Ends
     }
 
     #[inline]
-    fn float(&mut self, value: u64, flags: u8) -> Begun {
+    fn float(&mut self, value: u64, flags: u8) -> AfterIssue {
         self.entry.flags = flags;
         self.value(value)
     }
 
     #[inline]
-    fn branch(&mut self, taken: bool, next: u64, link: u64) -> Begun {
+    fn branch(&mut self, taken: bool, next: u64, link: u64) -> AfterIssue {
         let mispredicted = next != self.entry.next;
         self.entry.next = next;
         self.entry.taken = taken;
         *self.result = link;
-        if mispredicted { Begun::EndsElsewhere } else { Begun::Ends }
+        if mispredicted { AfterIssue::EndsElsewhere } else { AfterIssue::Ends }
     }
 
     #[inline]
-    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> Begun {
+    fn load<const WIDTH: u8>(&mut self, address: u64, extension: Extension) -> AfterIssue {
         self.accesses(address, WIDTH, extension)
     }
 
     /// The data is read at commit.
     #[inline]
-    fn store<const WIDTH: u8>(&mut self, address: u64, _: u64) -> Begun {
+    fn store<const WIDTH: u8>(&mut self, address: u64, _: u64) -> AfterIssue {
         self.accesses(address, WIDTH, Extension::Zero)
     }
 
-    fn other(&mut self, effect: Effect) -> Begun {
+    fn other(&mut self, effect: Effect) -> AfterIssue {
         let outside = (self.entry.trap, self.entry.undo);
         self.entry.begin_access();
         match effect {
             Effect::Atomic { address, width, .. } => self.accesses(address, width, Extension::Sign),
-            Effect::Pause => Begun::Ends,
+            Effect::Pause => AfterIssue::Ends,
             Effect::Illegal(_) => {
                 match self.entry.decoded.kind {
                     // An instruction whose dynamic rounding mode is reserved.
@@ -383,9 +383,9 @@ impl Actions for Issued<'_> {
                     Kind::Outside => (self.entry.trap, self.entry.undo) = outside,
                     _ => {}
                 }
-                Begun::Ends
+                AfterIssue::Ends
             }
-            _ => Begun::WaitsForTurn,
+            _ => AfterIssue::WaitsForTurn,
         }
     }
 }

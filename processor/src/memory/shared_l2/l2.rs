@@ -42,7 +42,7 @@ const ARRIVED: u32 = u32::MAX;
 
 /// The result of an access to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
+enum LookUp {
     Here,
     /// On its way, with this MSHR.
     Coming(u32),
@@ -112,13 +112,13 @@ impl L2 {
         &mut self.slots[place]
     }
 
-    fn look_up(&mut self, line: u64) -> Found {
+    fn look_up(&mut self, line: u64) -> LookUp {
         let slot = *self.slot(line);
         match (slot.line == line, slot.mshr == ARRIVED) {
-            (true, true) => Found::Here,
-            (true, false) => Found::Coming(slot.mshr),
-            (false, true) => Found::Absent { evicts: slot.modified },
-            (false, false) => Found::Taken,
+            (true, true) => LookUp::Here,
+            (true, false) => LookUp::Coming(slot.mshr),
+            (false, true) => LookUp::Absent { evicts: slot.modified },
+            (false, false) => LookUp::Taken,
         }
     }
 
@@ -127,12 +127,12 @@ impl L2 {
         let (mut mshrs, mut write_backs) = (0, 0);
         for line in first..=last {
             match self.look_up(line) {
-                Found::Here | Found::Coming(_) => {}
-                Found::Absent { evicts } => {
+                LookUp::Here | LookUp::Coming(_) => {}
+                LookUp::Absent { evicts } => {
                     mshrs += 1;
                     write_backs += usize::from(evicts);
                 }
-                Found::Taken => return false,
+                LookUp::Taken => return false,
             }
         }
         mshrs <= self.free_mshrs.len() && write_backs <= self.free_write_backs
@@ -149,15 +149,15 @@ impl L2 {
     /// Begins an access to a line in `cycle`, which [`can_access`](Self::can_access) allows.
     pub(super) fn access(&mut self, line: u64, writes: bool, cycle: u64) -> Access {
         let access = match self.look_up(line) {
-            Found::Here => {
+            LookUp::Here => {
                 self.statistics.hits += 1;
                 Access::Hit
             }
-            Found::Coming(mshr) => {
+            LookUp::Coming(mshr) => {
                 self.statistics.merged += 1;
                 Access::Wait(mshr)
             }
-            Found::Absent { evicts } => {
+            LookUp::Absent { evicts } => {
                 self.statistics.misses += 1;
                 let known = cycle + self.hit;
                 if evicts {
@@ -171,7 +171,7 @@ impl L2 {
                 self.reads.push_back((known + self.memory, mshr));
                 Access::Wait(mshr)
             }
-            Found::Taken => unreachable!("can_access was asked before"),
+            LookUp::Taken => unreachable!("can_access was asked before"),
         };
         self.slot(line).modified |= writes;
         access

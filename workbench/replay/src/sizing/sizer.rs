@@ -43,7 +43,7 @@ impl Sizer {
         let depth = visits as usize;
         match op {
             Op::Post { recv, pattern } => {
-                let who = Who::of(&pattern);
+                let who = DivisionKey::of(&pattern);
                 let found = self.unexpected.search(matched_message(outcome), who, depth);
                 if let Some(message) = found {
                     self.places.give_back(self.unexpected.remove(now, message).place);
@@ -54,7 +54,7 @@ impl Sizer {
                 }
             }
             Op::Arrive { msg, envelope } => {
-                let who = Who::of_message(&envelope);
+                let who = DivisionKey::of_message(&envelope);
                 let receive = if let Outcome::Matched(recv, _) = outcome { Some(recv.0) } else { None };
                 let found = self.posted.search(receive, who, depth);
                 if let Some(receive) = found {
@@ -66,10 +66,10 @@ impl Sizer {
                 }
             }
             Op::Probe { pattern, .. } => {
-                self.unexpected.search(matched_message(outcome), Who::of(&pattern), depth);
+                self.unexpected.search(matched_message(outcome), DivisionKey::of(&pattern), depth);
             }
             Op::MatchedProbe { pattern, .. } => {
-                let found = self.unexpected.search(matched_message(outcome), Who::of(&pattern), depth);
+                let found = self.unexpected.search(matched_message(outcome), DivisionKey::of(&pattern), depth);
                 if let Some(message) = found {
                     self.places.give_back(self.unexpected.remove(now, message).place);
                 }
@@ -117,14 +117,14 @@ const fn matched_message(outcome: Outcome) -> Option<u64> {
 
 /// The attributes by which entries and searches are divided.
 #[derive(Clone, Copy, Debug)]
-struct Who {
+struct DivisionKey {
     /// `None` where a pattern leaves bits of it open, which no MPI call does.
     communicator: Option<u32>,
     /// `None` for any source.
     source: Option<u32>,
 }
 
-impl Who {
+impl DivisionKey {
     fn of(pattern: &Pattern) -> Self {
         Self {
             communicator: (pattern.ignore >> CONTEXT == 0).then_some((pattern.bits >> CONTEXT) as u32),
@@ -139,7 +139,7 @@ impl Who {
 
 #[derive(Clone, Copy, Debug)]
 struct SizedEntry {
-    who: Who,
+    who: DivisionKey,
     age: u64,
     place: u32,
 }
@@ -195,7 +195,7 @@ impl Side {
     }
 
     /// Counts a search by `who` that finds the entry `found`, if any; returns it.
-    fn search(&mut self, found: Option<u64>, who: Who, depth: usize) -> Option<u64> {
+    fn search(&mut self, found: Option<u64>, who: DivisionKey, depth: usize) -> Option<u64> {
         let age = found.and_then(|id| self.entries.get(&id)).map(|entry| entry.age);
         self.queue.curves.searches.add(depth, 1);
         if let Some(communicator) = who.communicator {

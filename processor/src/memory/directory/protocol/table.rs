@@ -13,7 +13,7 @@ use super::words::{DeviceTransactions, DirectoryAction, DirectoryEvent, Director
 
 /// The configurations that a row belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum When {
+pub(super) enum RowCondition {
     Always,
     Migratory,
     NotMigratory,
@@ -23,7 +23,7 @@ pub(super) enum When {
     Blanks,
 }
 
-impl When {
+impl RowCondition {
     pub(super) fn holds(self, design: DeviceTransactions, migratory: bool) -> bool {
         match self {
             Self::Always => true,
@@ -37,7 +37,7 @@ impl When {
 
 /// A row of a table.
 pub(super) struct Row<S: 'static, E: 'static, A: 'static> {
-    pub(super) when: When,
+    pub(super) when: RowCondition,
     states: &'static [S],
     events: &'static [E],
     pub(super) actions: &'static [A],
@@ -51,7 +51,7 @@ impl<S, E, A> Row<S, E, A> {
 }
 
 const fn row<S: Copy, E, A>(
-    when: When,
+    when: RowCondition,
     states: &'static [S],
     events: &'static [E],
     actions: &'static [A],
@@ -60,7 +60,7 @@ const fn row<S: Copy, E, A>(
     Row { when, states, events, actions, next: if next.is_empty() { None } else { Some(next[0]) } }
 }
 
-use When::{Always, Blanks, Copies, Migratory, NotMigratory};
+use RowCondition::{Always, Blanks, Copies, Migratory, NotMigratory};
 
 /// The cache controller.
 #[rustfmt::skip]

@@ -19,7 +19,7 @@ const UNIT: [f64; 2] = [14.0, 23.0];
 
 /// The quantity of a claim.
 #[derive(Clone, Copy)]
-enum Of {
+enum ClaimQuantity {
     /// The bound's time over the design's.
     ShareOfBound,
     /// The part of the design's time beyond the bound.
@@ -36,14 +36,14 @@ pub(crate) fn data_points(claims: &[Claim], clock: Clock) -> Vec<DataPoint> {
         found.extend(claim.and_then(|claim| by_number(claim, id, design, length, n, of)));
     };
     for length in LENGTHS {
-        number("hemmert2007.mu.overhead_start", "unit", length, 1, Of::Overhead);
-        number("hemmert2007.mu.speedup_1_conclusion", "ppc440", length, 1, Of::TimesUnit);
+        number("hemmert2007.mu.overhead_start", "unit", length, 1, ClaimQuantity::Overhead);
+        number("hemmert2007.mu.speedup_1_conclusion", "ppc440", length, 1, ClaimQuantity::TimesUnit);
     }
-    number("hemmert2007.mu.fraction_of_hw_10", "unit", 10, 10, Of::ShareOfBound);
-    number("hemmert2007.ppc440.fraction_of_hw_10", "ppc440", 10, 10, Of::ShareOfBound);
-    number("hemmert2007.mt16.fraction_of_hw_10", "mt16", 10, 10, Of::ShareOfBound);
-    number("hemmert2007.mu.overhead_30", "unit", 30, 30, Of::Overhead);
-    number("hemmert2007.mu.speedup_30", "mt16", 30, 30, Of::TimesUnit);
+    number("hemmert2007.mu.fraction_of_hw_10", "unit", 10, 10, ClaimQuantity::ShareOfBound);
+    number("hemmert2007.ppc440.fraction_of_hw_10", "ppc440", 10, 10, ClaimQuantity::ShareOfBound);
+    number("hemmert2007.mt16.fraction_of_hw_10", "mt16", 10, 10, ClaimQuantity::ShareOfBound);
+    number("hemmert2007.mu.overhead_30", "unit", 30, 30, ClaimQuantity::Overhead);
+    number("hemmert2007.mu.speedup_30", "mt16", 30, 30, ClaimQuantity::TimesUnit);
     let limits = [
         ("hemmert2007.mt16.approaches_mu_100", "mt16", 100, UNIT, Limit::Above),
         ("hemmert2007.mt2.approaches_mu_300", "mt2", 300, UNIT, Limit::Above),
@@ -80,16 +80,16 @@ fn cycles(fixed: f64, n: usize) -> f64 {
 }
 
 /// In cycles.
-fn by_number(claim: &Claim, id: &str, design: &str, length: usize, n: usize, of: Of) -> Option<DataPoint> {
+fn by_number(claim: &Claim, id: &str, design: &str, length: usize, n: usize, of: ClaimQuantity) -> Option<DataPoint> {
     let (value, error) = claim.number()?;
     let times = |fixed: [f64; 2], value: f64| {
         fixed.map(|fixed| match of {
-            Of::ShareOfBound => cycles(fixed, n) / value,
-            Of::Overhead => cycles(fixed, n) / (1.0 - value),
-            Of::TimesUnit => cycles(fixed, n) * value,
+            ClaimQuantity::ShareOfBound => cycles(fixed, n) / value,
+            ClaimQuantity::Overhead => cycles(fixed, n) / (1.0 - value),
+            ClaimQuantity::TimesUnit => cycles(fixed, n) * value,
         })
     };
-    let fixed = if matches!(of, Of::TimesUnit) { UNIT } else { BOUND };
+    let fixed = if matches!(of, ClaimQuantity::TimesUnit) { UNIT } else { BOUND };
     let all = [times(fixed, value - error), times(fixed, value + error)].concat();
     Some(DataPoint {
         claim: id.to_owned(),
