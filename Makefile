@@ -109,7 +109,7 @@ MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
 	SIZES="CASES=$(CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) GUEST_PROGRAMS=$(GUEST_PROGRAMS) MATRIX_PROGRAMS=$(MATRIX_PROGRAMS) CHIP_PROGRAMS=$(CHIP_PROGRAMS) CHIP_TIMED_PROGRAMS=$(CHIP_TIMED_PROGRAMS)" xtask/nightly.sh $(PARTS)
 
-# Open MPI runs as root only when told to.
+# Open MPI runs as root only with these variables.
 nightly-%: export OMPI_ALLOW_RUN_AS_ROOT := 1
 nightly-%: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 nightly-%: export PATH := $(PATH):$(CURDIR)/.venv/bin
@@ -172,7 +172,7 @@ nightly-chip-conform: setup .venv/packages.stamp .venv/guest.stamp
 	  --programs $(CHIP_TIMED_PROGRAMS) --ranks 3 --seed $$(date +%Y%m%d) --budget 4m -o out/mpi-conform/chip-timed-$$(date +%Y%m%d) -- guest/mpi/mpirun-chip --mode timing
 
 # The runs behind gu2011's claims: those that are missing or whose program has changed, begun in the first 50 minutes;
-# the next call goes on. Then the cheapest are repeated.
+# the next call continues. Then the cheapest are repeated.
 nightly-chip-runs: setup .venv/packages.stamp .venv/guest.stamp
 	$(VENV)/python studies/gu2011_figures/measure.py --minutes 50
 	$(VENV)/python studies/gu2011_figures/measure.py --check --only small
@@ -185,7 +185,7 @@ nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_LONG=1 MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
 	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py examples/mpi/tests
 
-# The other parts of MPI go on with the next compiler when one fails.
+# The other parts of MPI continue with the next compiler when one fails.
 nightly-mpi-bench: setup .venv/mpis.stamp
 	failed=0; for mpicc in $(MPICC); do \
 	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || failed=1; \

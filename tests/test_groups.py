@@ -115,7 +115,7 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     status, printed = results()
     assert (status, "1 failed in" in printed) == (1, True), printed
     assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
-    # A change to an engine concerns every file but those without engines, if nobody notes which engines run.
+    # A change to an engine concerns every file but those without engines, if it is not recorded which engines run.
     engine.write_text("fn engine() {} // changed\n")
     status, printed = results()
     assert (status, "1 failed, 1 passed" in printed, "\n1 tests left out" in printed) == (1, True, True), (
@@ -209,7 +209,7 @@ def test_what_tests_share_is_known_to_the_record() -> None:
         path for folder in ("tests", "recorder", "examples") for path in (ROOT / folder).rglob("test_*.py")
     ]
     found = {path.name for path in tests if cached.search(path.read_text(encoding="utf-8"))}
-    # What these keep is no result of an engine.
+    # What these keep is not a result of an engine.
     assert found == {"test_guest_mpi.py", "test_rust.py"}, "use `remembered` of tests/engines_used.py"
 
 

@@ -53,7 +53,7 @@ def test_kinds_add_up_to_the_total_that_the_replay_uses(comparison: mb.Compariso
         total = one["operations"] * one["operation_ns"]
         assert (kinds["operations"] * kinds["operation_ns"]).sum() == pytest.approx(total)
         assert 0 <= one["same_order"] <= 1
-        # Each operation's time is charged once, whatever the order.
+        # Each operation's time is charged once, in every order.
         assert row["engine_busy_ns"] == pytest.approx(total)
 
 

@@ -55,7 +55,7 @@ def test_a_row_with_measured_costs_is_marked_and_has_no_assumption(tmp_path: Pat
     results = mb.compare(deep, [*chosen, "linear:software"]).results.filter(engine="linear")
     rows = {row["preset"]: row for row in results.iter_rows(named=True)}
     assert set(rows) == {"software", "software+"}
-    # A model stays a model, whatever its parameters are from.
+    # A model stays a model with parameters of any source.
     assert {row["timing"] for row in rows.values()} == {"simulated"}
     assert rows["software+"]["assumed_share"] == rows["software"]["assumed_share"]
     assert rows["software+"]["parameter_hash"] != rows["software"]["parameter_hash"]

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 results=out/nightly
 mkdir -p "$results"
 
-# The commit and whatever differs from it.
+# The commit and all differences from it.
 commit=$(git rev-parse HEAD) || exit 2
 changes=$({ git diff HEAD && git ls-files --others --exclude-standard -z | xargs --null --no-run-if-empty cat; } | sha256sum)
 state="$commit ${changes%% *} ${SIZES:-}"

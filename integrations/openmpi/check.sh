@@ -23,7 +23,7 @@ build=$(realpath -m "${1:-$root/out/openmpi}")
 results=$(realpath -m "${2:-$build/results}")
 matchbench=${MATCHBENCH:-$root/.venv/bin/matchbench}
 PROGRAMS=${PROGRAMS:-10000} BUDGET=${BUDGET:-10m} SEED=${SEED:-$(date +%Y%m%d)}
-# Open MPI runs as root, and more ranks than processors, only when told to.
+# Open MPI runs as root, and with more ranks than processors, only with these variables.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # What fails on the unmodified library too (docs/mpi-conform.md).
 known=(--without null --without truncation --without partitioned)
