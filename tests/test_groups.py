@@ -115,7 +115,7 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     status, printed = results()
     assert (status, "1 failed in" in printed) == (1, True), printed
     assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
-    # A change to an engine concerns every file but those without engines, if it is not recorded which engines run.
+    # If it is not recorded which engines run, a change to one concerns every file but those without engines.
     engine.write_text("fn engine() {} // changed\n")
     status, printed = results()
     assert (status, "1 failed, 1 passed" in printed, "\n1 tests left out" in printed) == (1, True, True), (
