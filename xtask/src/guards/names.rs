@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use syn::{Ident, Item, Visibility};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 
 use super::Objection;
 use crate::tree::{Tree, extension};
@@ -43,9 +43,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     for known in tree.crates() {
         let sources = format!("{}/src/", known.folder);
         for (path, text) in tree.texts().filter(|(path, _)| path.starts_with(&sources) && extension(path) == "rs") {
-            match syn::parse_file(text) {
-                Ok(file) => {
-                    for name in public_types(&file.items) {
+            match text.parse::<TokenStream>() {
+                Ok(items) => {
+                    for name in public_types(items) {
                         let line = name.span().start().line;
                         let declaration = Declaration { crate_name: &known.name, path, line };
                         declarations.entry(name.to_string()).or_default().push(declaration);
@@ -76,29 +76,33 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     objections
 }
 
-/// The names of the public types among `items` and in public modules among them.
-fn public_types(items: &[Item]) -> Vec<&Ident> {
+/// The names of the public types among the items of a file or module, and in public modules among them. Bodies and
+/// macros are groups of tokens, in which nothing is looked for.
+fn public_types(items: TokenStream) -> Vec<Ident> {
     let mut names = Vec::new();
-    for item in items {
-        let (visibility, name) = match item {
-            Item::Enum(item) => (&item.vis, &item.ident),
-            Item::Struct(item) => (&item.vis, &item.ident),
-            Item::Trait(item) => (&item.vis, &item.ident),
-            Item::Type(item) => (&item.vis, &item.ident),
-            Item::Union(item) => (&item.vis, &item.ident),
-            Item::Mod(module) => {
-                if let (Visibility::Public(_), Some((_, items))) = (&module.vis, &module.content) {
-                    names.extend(public_types(items));
-                }
-                continue;
+    let mut tokens = items.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        if !is_word(&token, "pub") {
+            continue;
+        }
+        // `pub(crate)` is followed by a group.
+        tokens.next_if(|next| ["unsafe", "auto"].iter().any(|word| is_word(next, word)));
+        let Some(kind) = tokens.next_if(|next| matches!(next, TokenTree::Ident(_))) else { continue };
+        let Some(TokenTree::Ident(name)) = tokens.peek().cloned() else { continue };
+        if is_word(&kind, "mod") {
+            tokens.next();
+            if let Some(TokenTree::Group(content)) = tokens.peek() {
+                names.extend(public_types(content.stream()));
             }
-            _ => continue,
-        };
-        if matches!(visibility, Visibility::Public(_)) {
+        } else if ["enum", "struct", "trait", "type", "union"].iter().any(|word| is_word(&kind, word)) {
             names.push(name);
         }
     }
     names
+}
+
+fn is_word(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(found) if found == word)
 }
 
 /// A crate that sees both types.
@@ -173,6 +177,28 @@ mod tests {
                 ("workbench/reproduce/src/papers/b/mod.rs", "pub struct Runs;\n"),
             ]),
             [""; 0]
+        );
+    }
+
+    #[test]
+    fn types_in_functions_and_macros_are_not_read() {
+        assert_eq!(
+            objections(&[
+                (
+                    "matching/kit/src/a.rs",
+                    "#[derive(Debug)]\npub struct Run(pub u8);\nmacro_rules! a { () => { pub struct Run; } }\n"
+                ),
+                ("matching/kit/src/b.rs", "pub fn f() { pub struct Run; }\npub const fn type_of(kind: Run) {}\n"),
+            ]),
+            [""; 0]
+        );
+        assert_eq!(
+            objections(&[
+                ("matching/kit/src/a.rs", "pub union Run { a: u8 }\n"),
+                ("matching/kit/src/b.rs", "/// A trait.\npub unsafe trait Run {}\n"),
+            ])
+            .len(),
+            1
         );
     }
 
