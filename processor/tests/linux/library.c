@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
 static void numbers(void)
 {
     /* More than 1 KiB: glibc then asks how much memory there is. */
-    enum { COUNT = 1000 };
+    enum { COUNT = 400 };
     static double list[COUNT];
     unsigned state = 1;
     for (int i = 0; i < COUNT; i++) {
@@ -53,7 +53,7 @@ static void memory(void)
     char *blocks[64];
     size_t sum = 0;
     for (int i = 0; i < 64; i++) {
-        size_t bytes = (size_t)1 << i % 21;
+        size_t bytes = (size_t)1 << i % 19;
         blocks[i] = malloc(bytes);
         memset(blocks[i], i, bytes);
     }
@@ -75,7 +75,7 @@ static void files(void)
         puts("no file");
         return;
     }
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 400; i++)
         fprintf(file, "line %d\n", i);
     fseek(file, -9, SEEK_END);
     if (fgets(line, sizeof line, file) != NULL)

@@ -144,14 +144,16 @@ fn every_classifier_and_place_decides_alike() {
 
 #[test]
 fn one_to_many_harts_that_wait_or_spin_pinned_or_spread_decide_alike() {
-    let parameters = TrafficParameters { packets: 200, mix: Mix::WebSwitch, ..TrafficParameters::default() };
     for harts in [1, 2, 3, 8, 64] {
+        // A packet for each hart, and some more.
+        let packets = if harts == 64 { 80 } else { 200 };
+        let parameters = TrafficParameters { packets, mix: Mix::WebSwitch, ..TrafficParameters::default() };
         for idle in [Idle::Wait, Idle::Spin] {
             for os in [OsThread::Pinned, OsThread::Spread] {
                 let mut setup = Setup::new();
                 setup.harts = harts;
                 setup.spine = SpineConfig { idle, os_idle: idle, os, ..setup.spine };
-                setup.pass(&setup.capture(&parameters), 200);
+                setup.pass(&setup.capture(&parameters), packets as u64);
             }
         }
     }
