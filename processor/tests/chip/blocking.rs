@@ -5,6 +5,7 @@ use mb_processor::chip::{Chip, ChipConfig, IssueStall, Passage, blocking, cmp, s
 use mb_processor::rv64::{Effect, Operation, Rounding};
 use mb_processor::system::NoDevice;
 use mb_processor::{FixedLatency, Memory};
+use mb_testkit::streams::in_proportion;
 
 use crate::assembler::{DATA, TEXT, addi, address, bne, exit, ld, mul};
 use crate::random::{blocking_case, memory};
@@ -142,7 +143,7 @@ fn cycles(config: &ChipConfig, code: &Memory, passages: &[(Passage, u64)], laten
 #[test]
 fn every_instruction_of_a_random_program_has_the_cycles_of_the_rules() {
     let mut counts = [0; 2];
-    for seed in 0..2_000 {
+    for seed in 0..in_proportion(1_000) {
         let (config, bytes, latency) = blocking_case(seed);
         let code = memory(&bytes);
         let mut memory = FixedLatency::new(code.clone(), NoDevice, config.cores, 1, latency, 1);

@@ -6,6 +6,7 @@ use mb_processor::chip::{Chip, ChipConfig, ChipStop, cmp, cmp2, in_order, smt};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{Hart, Isa, Memory, Program, Rv64, Step};
+use mb_testkit::streams::in_proportion;
 
 use crate::assembler::{BYTES, NOP, TEXT, addi, address, exit, jal, jalr, lui, store};
 use crate::generate::{Content, program};
@@ -27,7 +28,7 @@ fn small(config: &ChipConfig, memory: Memory) -> SharedL2 {
 
 #[test]
 fn a_random_program_has_the_results_of_functional_execution_on_caches() {
-    for seed in 0..1500 {
+    for seed in 0..in_proportion(500) {
         let mut random = Random::of(seed, &[4]);
         let content = Content { shared: false, counter: false };
         let bytes = program(&mut random, content, elf::CODE, elf::DATA);
@@ -61,7 +62,7 @@ fn drain(chip: &Chip, memory: &mut SharedL2) {
 
 #[test]
 fn a_run_on_caches_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
-    for seed in 0..1500 {
+    for seed in 0..in_proportion(500) {
         let (config, bytes, _) = case(seed);
         let build = if seed % 2 == 0 { shared } else { small };
         let mut runs = Vec::new();

@@ -91,6 +91,16 @@ impl Generator<'_> {
         }
     }
 
+    /// Two loads of the same bytes, of which the first has a late address: without order, the second one is earlier.
+    fn two_loads(&mut self) {
+        let (source, first, second) = (self.value(), self.value(), self.value());
+        let offset = 8 * self.random.below(4) as i32;
+        self.word(mul(POINTER, source, 0));
+        self.word(add(POINTER, POINTER, OWN));
+        self.word(load(3, first, POINTER, offset));
+        self.word(load(3, second, OWN, offset));
+    }
+
     fn atomic(&mut self) {
         let base = if self.content.shared { SHARED } else { OWN };
         let (value, result) = (self.value(), self.value());
@@ -110,7 +120,7 @@ impl Generator<'_> {
     /// An instruction without a branch.
     fn simple(&mut self) {
         let (a, b, d) = (self.value(), self.value(), self.value());
-        match self.random.below(26) {
+        match self.random.below(27) {
             0..=2 => self.word(add(d, a, b)),
             3..=4 => self.word(xor(d, a, b)),
             5..=6 => {
@@ -131,6 +141,7 @@ impl Generator<'_> {
                 _ => self.word(NOP),
             },
             14..=19 => self.access(),
+            20 => self.two_loads(),
             _ => self.float(),
         }
     }

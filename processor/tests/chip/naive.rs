@@ -14,6 +14,49 @@ use mb_processor::chip::{ChipConfig, IssueOrder, Latencies};
 use mb_processor::rv64::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding, extend};
 use mb_processor::{BranchKind, InstructionClass, Memory};
 
+/// A rule that a naive chip with a planted fault breaks: a comparison with it has to fail.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Fault {
+    /// A squash leaves the history and the return stack as they are.
+    PastStays,
+    /// A load takes its value from a store that does not cover it.
+    PartOfAStore,
+    /// A load that was executed before an older one to the same address stays.
+    LoadsOutOfOrder,
+    /// A redirected fetch begins a cycle early.
+    EarlyRedirect,
+    /// A store leaves the reservations of other harts.
+    ReservationStays,
+    /// A set of targets does not know which is the oldest.
+    TargetsUnordered,
+    /// One register too many can be renamed.
+    RegisterTooMany,
+    /// One access too many can be in flight.
+    AccessTooMany,
+    /// The exceptions of the last instruction only.
+    FlagsForgotten,
+    /// The fetch queue is compared without the instructions that wait for issue.
+    IcountOfFetch,
+    /// An instruction that crosses blocks is fetched at once.
+    CrossingAtOnce,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::PastStays,
+        Self::PartOfAStore,
+        Self::LoadsOutOfOrder,
+        Self::EarlyRedirect,
+        Self::ReservationStays,
+        Self::TargetsUnordered,
+        Self::RegisterTooMany,
+        Self::AccessTooMany,
+        Self::FlagsForgotten,
+        Self::IcountOfFetch,
+        Self::CrossingAtOnce,
+    ];
+}
+
 /// What an instruction is, as far as the rules distinguish.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
@@ -214,6 +257,7 @@ pub(crate) struct Naive {
     cores: Vec<Core>,
     requests: Vec<Request>,
     pub(crate) now: u64,
+    fault: Option<Fault>,
 }
 
 impl Naive {
@@ -228,7 +272,16 @@ impl Naive {
             ..Core::default()
         };
         let cores = (0..config.cores).map(core).collect();
-        Self { config: *config, latency, memory, cores, requests: Vec::new(), now: 0 }
+        Self { config: *config, latency, memory, cores, requests: Vec::new(), now: 0, fault: None }
+    }
+
+    /// The same chip, with a planted fault.
+    pub(crate) fn with(self, fault: Option<Fault>) -> Self {
+        Self { fault, ..self }
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
     }
 
     /// Runs until every hart has ended.
@@ -298,6 +351,9 @@ impl Naive {
     /// Writes memory, and ends the reservations of other harts.
     fn store(&mut self, core: usize, hart: usize, address: u64, width: u64, value: u64) {
         self.memory.write(address, &value.to_le_bytes()[..width as usize]).expect("an address in memory");
+        if self.has(Fault::ReservationStays) {
+            return;
+        }
         for (other_core, state) in self.cores.iter_mut().enumerate() {
             for (other, state) in state.harts.iter_mut().enumerate() {
                 let lines = address / 64..=(address + width - 1) / 64;
@@ -368,6 +424,7 @@ impl Naive {
     /// A load or an atomic has its value.
     fn bind(&mut self, core: usize, index: usize, place: usize, value: u64) {
         let (now, config) = (self.now, self.config);
+        let (kept, early) = (self.has(Fault::LoadsOutOfOrder), self.has(Fault::EarlyRedirect));
         let hart = &mut self.cores[core].harts[index];
         let instruction = &mut hart.list[place];
         let (latency, extension) = match instruction.operation.evaluate(0, [0; 3], Rounding::NearestEven) {
@@ -377,7 +434,7 @@ impl Naive {
         instruction.value = extension.extend(value, instruction.width as u8);
         instruction.end = Some(now.max(instruction.accessed.expect("it was sent") + latency));
         (instruction.bound, instruction.sent) = (true, false);
-        if instruction.what != What::Load {
+        if instruction.what != What::Load || kept {
             return;
         }
         let older = instruction.clone();
@@ -391,7 +448,7 @@ impl Naive {
         if let Some(other) = wrong {
             let pc = hart.list[other].pc;
             hart.squash(other);
-            hart.redirect(pc, now + config.redirect);
+            hart.redirect(pc, now + config.redirect - u64::from(early));
         }
     }
 
@@ -401,6 +458,7 @@ impl Naive {
 
     fn commit(&mut self, core: usize) {
         let now = self.now;
+        let forgets = self.has(Fault::FlagsForgotten);
         let mut left = self.config.commit_width;
         for index in self.turns() {
             while left > 0 {
@@ -421,7 +479,7 @@ impl Naive {
                 }
                 let hart = &mut self.cores[core].harts[index];
                 hart.list[place].committed = Some(now);
-                hart.float_status.flags |= instruction.flags;
+                hart.float_status.flags = instruction.flags | if forgets { 0 } else { hart.float_status.flags };
                 if instruction.what == What::CsrWrite {
                     (hart.stopped, hart.from) = (false, now);
                 }
@@ -433,6 +491,7 @@ impl Naive {
 
     fn learn(&mut self, core: usize, branch: &Instruction) {
         let predictor = self.config.predictor;
+        let unordered = self.has(Fault::TargetsUnordered);
         let core = &mut self.cores[core];
         if branch.operation.instruction().branch == BranchKind::Conditional {
             let counter = core.counters.entry(branch.counter as u64).or_insert(1);
@@ -441,6 +500,10 @@ impl Naive {
         let by_stack = branch.is_return() && predictor.return_stack > 0;
         if branch.taken && !by_stack && predictor.target_sets > 0 {
             let set = core.targets.entry((branch.pc >> 1) % predictor.target_sets as u64).or_default();
+            if unordered && let Some(known) = set.iter_mut().find(|target| target.0 == branch.pc) {
+                known.1 = branch.next;
+                return;
+            }
             set.retain(|target| target.0 != branch.pc);
             set.insert(0, (branch.pc, branch.next));
             set.truncate(predictor.target_ways);
@@ -448,7 +511,9 @@ impl Naive {
     }
 
     fn write_back(&mut self, core: usize) {
+        let (stays, early) = (self.has(Fault::PastStays), self.has(Fault::EarlyRedirect));
         for hart in &mut self.cores[core].harts {
+            let before = hart.past.clone();
             let wrong = (0..hart.list.len()).find(|&place| {
                 let instruction = &hart.list[place];
                 instruction.what == What::Branch
@@ -463,8 +528,8 @@ impl Naive {
                     past.history = branch.before.history << 1 | u64::from(branch.taken);
                 }
                 let next = branch.next;
-                hart.past = past;
-                hart.redirect(next, self.now + self.config.redirect);
+                hart.past = if stays { before } else { past };
+                hart.redirect(next, self.now + self.config.redirect - u64::from(early));
             }
         }
     }

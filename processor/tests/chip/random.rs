@@ -7,11 +7,12 @@ use mb_processor::chip::{Chip, ChipConfig, ChipStop, FetchPolicy, IssueOrder, Pa
 use mb_processor::predictor::Direction;
 use mb_processor::system::{MemorySystem, NoDevice};
 use mb_processor::{FixedLatency, Hart, Isa, Memory, Program, Rv64, Step, Syscall, SyscallHandler, SyscallResult};
+use mb_testkit::streams::in_proportion;
 
 use crate::assembler::{BYTES, DATA, TEXT};
 use crate::elf;
 use crate::generate::{Content, program};
-use crate::naive::Naive;
+use crate::naive::{Fault, Naive};
 use crate::run::{Log, Watcher, finish, run_watched};
 
 /// A chip with random parameters.
@@ -87,7 +88,7 @@ impl SyscallHandler for NoCalls {
 
 #[test]
 fn a_random_program_has_the_results_of_functional_execution() {
-    for seed in 0..4000 {
+    for seed in 0..in_proportion(1000) {
         let mut random = Random::of(seed, &[1]);
         let content = Content { shared: false, counter: false };
         let bytes = program(&mut random, content, elf::CODE, elf::DATA);
@@ -156,9 +157,10 @@ pub(crate) fn blocking_case(seed: u64) -> (ChipConfig, Vec<u8>, u64) {
     (blocking(config(&mut random, 1, cores), slack), bytes, latency(&mut random))
 }
 
-/// 10,000 programs on all kinds of chips, and 1,000 on narrow cores in order; with their seeds.
+/// 2,000 programs on all kinds of chips, and 500 on narrow cores in order; with their seeds.
 fn cases() -> impl Iterator<Item = (u64, (ChipConfig, Vec<u8>, u64))> {
-    (0..10_000).map(|seed| (seed, case(seed))).chain((0..1_000).map(|seed| (seed, narrow_case(seed))))
+    let all = (0..in_proportion(2_000)).map(|seed| (seed, case(seed)));
+    all.chain((0..in_proportion(500)).map(|seed| (seed, narrow_case(seed))))
 }
 
 pub(crate) fn memory(bytes: &[u8]) -> Memory {
@@ -169,7 +171,7 @@ pub(crate) fn memory(bytes: &[u8]) -> Memory {
 
 #[test]
 fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
-    let blocking = (0..1_000).map(|seed| (seed, blocking_case(seed)));
+    let blocking = (0..in_proportion(500)).map(|seed| (seed, blocking_case(seed)));
     for (seed, (config, bytes, latency)) in cases().chain(blocking) {
         let mut runs = Vec::new();
         for mode in 0..3 {
@@ -194,42 +196,83 @@ fn a_run_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pieces() {
     }
 }
 
+/// Compares a chip with the naive one; returns how many accesses were reordered, and the exceptions.
+fn compare(config: &ChipConfig, bytes: &[u8], latency: u64, fault: Option<Fault>) -> Result<(u64, u8), String> {
+    let mut naive = Naive::new(config, memory(bytes), TEXT, latency).with(fault);
+    naive.run();
+    let mut memory = FixedLatency::new(memory(bytes), NoDevice, config.cores, config.contexts, latency, 1);
+    let mut chip = Chip::new(config, TEXT).unwrap();
+    let mut log = Log::default();
+    finish(&mut chip, &mut memory, &mut log);
+    let (mut reordered, mut flags) = (0, 0);
+    for hart in 0..config.harts() {
+        let (core, context) = (hart / config.contexts, hart % config.contexts);
+        let stages = naive.stages(core, context);
+        for (index, (passage, committed)) in log.committed[hart].iter().enumerate() {
+            let Passage { pc, fetched, renamed, issued, accessed, written, .. } = *passage;
+            let found = (pc, [fetched, renamed, issued, accessed, written, *committed]);
+            if Some(&found) != stages.get(index) {
+                let (instruction, expected) = (passage.instruction, stages.get(index));
+                return Err(format!(
+                    "hart {hart}, instruction {index}: {instruction:?}: {found:?}, expected {expected:?}"
+                ));
+            }
+        }
+        let (found, expected) = (log.committed[hart].len(), stages.len());
+        if found != expected {
+            return Err(format!("hart {hart}: {found} instructions, expected {expected}"));
+        }
+        let (found, expected) = (chip.statistics(hart).squashed, naive.squashed(core, context));
+        if found != expected {
+            return Err(format!("hart {hart}: {found} instructions squashed, expected {expected}"));
+        }
+        for register in 0..64 {
+            let (found, expected) = (chip.register(hart, register), naive.register(core, context, register as u8));
+            if found != expected {
+                return Err(format!("hart {hart}, register {register}: {found:#x}, expected {expected:#x}"));
+            }
+        }
+        let (found, expected) = (chip.float_status(hart), naive.float_status(core, context));
+        if found != expected {
+            return Err(format!("hart {hart}: {found:?}, expected {expected:?}"));
+        }
+        flags |= found.flags;
+        reordered += chip.statistics(hart).reordered;
+    }
+    if memory.bytes(TEXT, BYTES) != naive.memory().get(TEXT, BYTES) {
+        return Err("other memory".to_owned());
+    }
+    Ok((reordered, flags))
+}
+
 #[test]
 fn every_stage_of_every_instruction_has_the_cycle_of_the_naive_chip() {
     let (mut reordered, mut flags) = (0, 0);
     for (seed, (config, bytes, latency)) in cases() {
-        let mut naive = Naive::new(&config, memory(&bytes), TEXT, latency);
-        naive.run();
-        let mut memory = FixedLatency::new(memory(&bytes), NoDevice, config.cores, config.contexts, latency, 1);
-        let mut chip = Chip::new(&config, TEXT).unwrap();
-        let mut log = Log::default();
-        finish(&mut chip, &mut memory, &mut log);
-        for hart in 0..config.harts() {
-            let (core, context) = (hart / config.contexts, hart % config.contexts);
-            let stages = naive.stages(core, context);
-            for (index, (passage, committed)) in log.committed[hart].iter().enumerate() {
-                let Passage { pc, fetched, renamed, issued, accessed, written, .. } = *passage;
-                let found = (pc, [fetched, renamed, issued, accessed, written, *committed]);
-                assert_eq!(
-                    Some(&found),
-                    stages.get(index),
-                    "seed {seed}, hart {hart}, instruction {index}: {:?}, {config:?}, latency {latency}",
-                    passage.instruction
-                );
+        match compare(&config, &bytes, latency, None) {
+            Ok(found) => {
+                reordered += found.0;
+                flags |= found.1;
             }
-            assert_eq!(log.committed[hart].len(), stages.len(), "seed {seed}");
-            assert_eq!(chip.statistics(hart).squashed, naive.squashed(core, context), "seed {seed}");
-            for register in 0..64 {
-                let (found, expected) = (chip.register(hart, register), naive.register(core, context, register as u8));
-                assert_eq!(found, expected, "seed {seed}, hart {hart}, register {register}");
-            }
-            assert_eq!(chip.float_status(hart), naive.float_status(core, context), "seed {seed}, hart {hart}");
-            flags |= chip.float_status(hart).flags;
-            reordered += chip.statistics(hart).reordered;
+            Err(error) => panic!("seed {seed}: {error}, {config:?}, latency {latency}"),
         }
-        assert!(memory.bytes(TEXT, BYTES) == naive.memory().get(TEXT, BYTES), "seed {seed}: other memory");
     }
     // The programs contain what the rules are about.
     assert!(reordered > 100, "{reordered}");
     assert_eq!(flags, 31, "every exception occurs");
+}
+
+/// The number of cases is large enough: a tenth of it finds each of these.
+#[test]
+#[expect(clippy::print_stdout, reason = "after how many programs is a result")]
+fn every_planted_fault_is_found_within_a_tenth_of_the_programs() {
+    let found = Fault::ALL.map(|fault| {
+        let fails = |seed: &u64| {
+            let (config, bytes, latency) = case(*seed);
+            compare(&config, &bytes, latency, Some(fault)).is_err()
+        };
+        (fault, (0..200).find(fails))
+    });
+    println!("faults, and the programs that find them: {found:?}");
+    assert!(found.iter().all(|(_, program)| program.is_some()), "{found:?}");
 }

@@ -3,7 +3,7 @@
 
 use mb_processor::rv64::{Counter, Effect, Rounding};
 
-use super::{Naive, What};
+use super::{Fault, Naive, What};
 
 /// Where a load takes its value.
 enum From {
@@ -50,7 +50,7 @@ impl Naive {
 
     /// Where a load takes its value, if it may have it.
     fn may_access(&mut self, core: usize, index: usize, place: usize) -> Option<From> {
-        let now = self.now;
+        let (now, part) = (self.now, self.has(Fault::PartOfAStore));
         let hart = &mut self.cores[core].harts[index];
         let load = hart.list[place].clone();
         let in_flight = hart.committed..place;
@@ -68,7 +68,8 @@ impl Naive {
         for other in in_flight.clone().rev() {
             let store = hart.list[other].clone();
             if matches!(store.what, What::Store | What::Atomic) && store.overlaps(&load) {
-                let covers = store.address <= load.address && load.address + load.width <= store.address + store.width;
+                let ends = load.address + load.width <= store.address + store.width;
+                let covers = store.address <= load.address && (ends || part);
                 if store.what == What::Atomic || !covers || !hart.ready(other, 1, now) {
                     return None;
                 }

@@ -8,11 +8,13 @@ use mb_processor::chip::{ChipConfig, FetchPolicy};
 use mb_processor::predictor::Direction;
 use mb_processor::rv64::{Effect, FloatStatus, Operation, Rounding};
 
-use super::{Core, Hart, Instruction, Naive, What};
+use super::{Core, Fault, Hart, Instruction, Naive, What};
 
 impl Naive {
     pub(super) fn rename(&mut self, core: usize) {
-        let (now, config) = (self.now, self.config);
+        let (now, mut config) = (self.now, self.config);
+        config.rename_registers += usize::from(self.has(Fault::RegisterTooMany));
+        config.load_store_queue += usize::from(self.has(Fault::AccessTooMany));
         for hart in &mut self.cores[core].harts {
             if let Some((age, at, target)) = hart.misfetch
                 && at <= now
@@ -70,6 +72,7 @@ impl Naive {
             let hart = &self.cores[core].harts[index];
             if self.can_fetch(hart) && hart.from <= now {
                 let waiting = match config.fetch_policy {
+                    FetchPolicy::Icount if self.has(Fault::IcountOfFetch) => hart.list.len() - hart.renamed(),
                     FetchPolicy::Icount => hart.list.len() - hart.renamed() + hart.queued(),
                     FetchPolicy::RoundRobin => 0,
                 };
@@ -78,6 +81,7 @@ impl Naive {
         }
         order.sort_unstable();
         let mut left = config.fetch_width;
+        let at_once = self.has(Fault::CrossingAtOnce);
         for &(_, _, _, index) in order.iter().take(config.fetch_threads as usize) {
             if left == 0 {
                 break;
@@ -99,7 +103,7 @@ impl Naive {
                 }
                 let bytes = self.memory.read::<4>(hart.pc).unwrap_or([0; 4]);
                 let crosses = bytes[0] & 3 == 3 && (hart.pc + 2) / config.fetch_block != block;
-                if !hart.half && crosses {
+                if !hart.half && crosses && !at_once {
                     hart.half = true;
                     continue;
                 }
