@@ -129,7 +129,7 @@ impl Observed {
     }
 
     fn executed(&self) -> u64 {
-        self.hart.counts().harts[0].instructions
+        self.hart.instructions(0)
     }
 
     fn note(&mut self, pc: u64) {
