@@ -43,8 +43,11 @@
 //!   key; `prev` of the oldest entry of a key is the youngest, so that both are found from the
 //!   oldest.
 //! - *Stamp*: the age of the entry and data of the queue; 0 says that the slot is free, bit 0 that
-//!   the links are valid. An entry gets links when its key list or its collision chain continues
-//!   after it.
+//!   the links are valid, bit 1 that the bitmap cleared the bit of the slot. An entry gets links when
+//!   its key list or its collision chain continues after it.
+//! - *FIFO queue*: both ends of the key list that grew last are remembered. An operation with its key
+//!   needs no hash and compares no entry, and an entry takes the slot after the youngest if it is
+//!   free.
 //!
 //! Invariants: every entry is in exactly one key list; every key list is in the collision chain of
 //! its home slot; an entry never moves, since handles name its slot; growth changes home slots and
