@@ -198,3 +198,24 @@ fn the_bitmap_has_every_free_slot() {
         }
     }
 }
+
+/// Growth gives the key another home slot, here without a collision.
+#[test]
+fn growth_forgets_the_fifo_queue() {
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    let key = (1_000_003, 7);
+    table.append(key, 4, 0, |_| true);
+    for number in 1..4 {
+        append_any(&mut table, key, number, &mut 0);
+    }
+    let home = table.hash.home_slot(key.0, key.1);
+    table.reserve(table.capacity() * 3).unwrap();
+    assert_ne!(table.hash.home_slot(key.0, key.1), home);
+    assert_eq!(table.append_to_fifo(key, 4 << 2, 4), None);
+    append_any(&mut table, key, 4, &mut 0);
+    for number in 0..5 {
+        let first = table.find(key.0, key.1, |_| true).expect("the entry exists");
+        assert_eq!(table.take(first).user, number);
+    }
+}
