@@ -2,6 +2,8 @@
 //! Numbers that follow from other numbers of the paper. What agrees by arithmetic alone is
 //! recomputed; the models' own values stand beside it.
 
+use std::sync::LazyLock;
+
 use mb_packets::{Mix, Sizes};
 
 use super::experiment::PaperChip;
@@ -10,7 +12,7 @@ use super::table2::{by_sizes, total};
 use super::{IMIX, Interpretations};
 use crate::claim_test::{ClaimTest, Interpretation, measure};
 use crate::error::MeasureError;
-use crate::ledger::{self, ClaimedValue, LEDGER, LEDGER_NAME};
+use crate::ledger::{self, Claim, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;
 
 const BY_HAND: &str = "arithmetic on printed numbers, no model";
@@ -46,7 +48,9 @@ pub(super) const FASTER: f64 = 1.25;
 
 /// The number that the paper prints for another claim.
 pub(super) fn printed(id: &str) -> Result<f64, MeasureError> {
-    let claims = ledger::read(LEDGER_NAME, LEDGER).map_err(|_| MeasureError::NotSeen("the ledger"))?;
+    // Dozens of claims ask for numbers, and reading them all takes time.
+    static CLAIMS: LazyLock<Option<Vec<Claim>>> = LazyLock::new(|| ledger::read(LEDGER_NAME, LEDGER).ok());
+    let claims = CLAIMS.as_ref().ok_or(MeasureError::NotSeen("the ledger"))?;
     match claims.iter().find(|claim| claim.id == id).map(|claim| &claim.value) {
         Some(ClaimedValue::Number(number, _)) => Ok(*number),
         _ => Err(MeasureError::NotSeen("a number of the ledger")),
