@@ -118,7 +118,7 @@ fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
     let mut table = EntryTable::new(4, Heap::GLOBAL);
     table.make_room().unwrap();
     table.append((7, 0), 4, 0, |_| true);
-    let rounds = if cfg!(miri) { 40 } else { 400 };
+    let rounds = if cfg!(miri) { 120 } else { 400 };
     let (mut numbers, mut consecutive, mut last) = (vec![0], 0, 0);
     let mut fallen_back = 0;
     let mut other_keys = Vec::new();
