@@ -299,7 +299,7 @@ impl Assembler {
                         Some((Symbol::Constant(_), line)) => {
                             format!("found the constant `{label}`, defined in line {line}; define it before its use")
                         }
-                        Some(_) => format!("`{label}` is not a label"),
+                        Some(_) => format!("found `{label}`, which is not a label; expected a label of the program"),
                         None => format!("found the unknown label `{label}`; expected a label of the program"),
                     };
                     self.problems.push(SourceError { span, message, rule: Rule::Names });

@@ -20,7 +20,7 @@ const CHECKSUM: usize = 4;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ImageError {
     /// The magic is missing.
-    #[error("bytes 0 to 7: not the magic of a match program image; expected `mb-ucode`")]
+    #[error("bytes 0 to 7: found another kind of file; expected `mb-ucode`, the magic of an image")]
     Magic,
     /// Another version.
     #[error("version: found {found}; expected {VERSION}")]

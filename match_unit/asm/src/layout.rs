@@ -72,10 +72,10 @@ pub struct Fields {
     /// Predicate p1 to p7 that receives the result of logic unit 1; zero is an idle unit; unit 1
     /// is used only together with unit 0.
     pub predicate_rd1: u8,
-    /// Address of the word to continue with.
+    /// Address of the target word.
     pub branch_target: u16,
-    /// Predicate that is tested; p0 with polarity zero tests the input FIFO instead: it holds
-    /// when the tag of the word at the head is not item.
+    /// Predicate that is tested; p0 with polarity zero tests the input FIFO instead: the branch
+    /// is taken when the tag at the head is not item.
     pub branch_pred: u8,
     /// Value of the predicate on which the branch is taken.
     pub branch_polarity: u8,
@@ -89,7 +89,7 @@ pub struct Fields {
     pub input_permute: u8,
     /// Ternary register that receives the permuted word; zero is none.
     pub input_trd: u8,
-    /// ALU register that receives the word as it came; zero is none.
+    /// ALU register that receives the word unchanged; zero is none.
     pub input_ard: u8,
     /// Take the word at the head; zero is an idle slot, whose destination fields are zero.
     pub input_pop: u8,
@@ -621,9 +621,9 @@ pub enum Rule {
     Syntax,
     /// A name that is unknown, given twice or reserved.
     Names,
-    /// A number that does not fit where it stands.
+    /// A number outside the range that its place allows.
     Range,
-    /// A statement for a slot that cannot do it, or that the word already uses.
+    /// A statement for a slot that cannot execute it, or for a slot that the word already uses.
     Slot,
     /// A guard on anything but an ALU result, a copy or a branch.
     Predication,
@@ -639,7 +639,7 @@ pub enum Rule {
     /// An immediate in a permute: the field holds byte selectors.
     ImmediateAndPermute,
     /// Popping the input FIFO or testing its tag in a word that is not tagged as needing input.
-    InputUnsaid,
+    MissingWait,
     /// A branch to an address that holds no word of the program.
     Target,
     /// A branch whose two delay slots are not both words of the program.
@@ -667,7 +667,7 @@ impl Rule {
         Self::PredicateReach,
         Self::InnerSection,
         Self::ImmediateAndPermute,
-        Self::InputUnsaid,
+        Self::MissingWait,
         Self::Target,
         Self::DelaySlots,
         Self::DeadBranch,
@@ -688,7 +688,7 @@ impl Rule {
             Self::PredicateReach => "predicate reach",
             Self::InnerSection => "inner section",
             Self::ImmediateAndPermute => "immediate and permute",
-            Self::InputUnsaid => "input unsaid",
+            Self::MissingWait => "missing wait",
             Self::Target => "target",
             Self::DelaySlots => "delay slots",
             Self::DeadBranch => "dead branch",
@@ -702,9 +702,9 @@ impl Rule {
         match self {
             Self::Syntax => "Text that is not a statement, a directive or a label.",
             Self::Names => "A name that is unknown, given twice or reserved.",
-            Self::Range => "A number that does not fit where it stands.",
+            Self::Range => "A number outside the range that its place allows.",
             Self::Slot => {
-                "A statement for a slot that cannot do it, or that the word already uses."
+                "A statement for a slot that cannot execute it, or for a slot that the word already uses."
             }
             Self::Predication => {
                 "A guard on anything but an ALU result, a copy or a branch."
@@ -722,7 +722,7 @@ impl Rule {
             Self::ImmediateAndPermute => {
                 "An immediate in a permute: the field holds byte selectors."
             }
-            Self::InputUnsaid => {
+            Self::MissingWait => {
                 "Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
             }
             Self::Target => "A branch to an address that holds no word of the program.",

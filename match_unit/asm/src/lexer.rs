@@ -90,7 +90,7 @@ fn number(text: &str) -> Result<u64, String> {
     };
     let digits = digits.replace('_', "");
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(format!("`{text}` is not a number"));
+        return Err(format!("found `{text}`; expected a number"));
     }
-    u64::from_str_radix(&digits, radix).map_err(|_| format!("`{text}` does not fit in 64 bits"))
+    u64::from_str_radix(&digits, radix).map_err(|_| format!("found `{text}`; expected a number of at most 64 bits"))
 }

@@ -76,7 +76,7 @@ fn every_other_length_is_noticed() {
 #[test]
 fn damage_is_reported_with_its_reason() {
     for (image, reason) in [
-        (damaged(0, b'M'), "bytes 0 to 7: not the magic of a match program image; expected `mb-ucode`"),
+        (damaged(0, b'M'), "bytes 0 to 7: found another kind of file; expected `mb-ucode`, the magic of an image"),
         (damaged(8, 2), "version: found 2; expected 1"),
         (damaged(13, 8), "size of the store: found 2064; expected 1 to 1024"),
         (damaged(16, 17), "number of words: found 17; expected 1 to 16"),
@@ -84,7 +84,7 @@ fn damage_is_reported_with_its_reason() {
         (damaged(20, 8), "words of an item: found 8; expected 0, which stands for 8, 4 or 16"),
         (damaged(30, 1), "checksum: found 0xaffb63bf; expected 0x4f9e6578, computed from the bytes before it"),
         (forged(45, 1), "word 0: found padding that is not zero; expected 3 zero bytes"),
-        (forged(44, 0xff), "word 0: bits above bit 163 are set"),
+        (forged(44, 0xff), "word 0: found bits above bit 163 set; expected zeros"),
         (forged(24, 1), "word 0: field alu.imm: found a value without effect in this word; expected zero"),
         (forged(24 + 3 * 24 + 14, 0x90), "word 3: found a branch to 9; expected a target of at most 5, the last word"),
         (

@@ -45,10 +45,10 @@ fn statements_of_the_readme_assemble() {
 
 #[test]
 fn an_error_shows_its_line_and_a_caret() {
-    let errors = assemble("find.mb", "start:  a1 = add a2, 5 || a1 = in\n").expect_err("a pop unsaid and more");
+    let errors = assemble("find.mb", "start:  a1 = add a2, 5 || a1 = in\n").expect_err("a pop without wait and more");
     assert_eq!(
         render(&errors),
-        "find.mb:1:9: error: a1 is written by the input and the alu slot of one word
+        "find.mb:1:9: error: found a1 as destination of the input and the alu slot in one word; expected one writer
  1 | start:  a1 = add a2, 5 || a1 = in
    |         ^^
    = rule (two writers): Two slots of one word that write the same register or predicate.
@@ -62,7 +62,7 @@ find.mb:1:9: error: execution can run past the last word; expected an unconditio
 find.mb:1:27: error: found a pop of the input FIFO without `wait`; add `wait` to this word
  1 | start:  a1 = add a2, 5 || a1 = in
    |                           ^^^^^^^
-   = rule (input unsaid): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
+   = rule (missing wait): Popping the input FIFO or testing its tag in a word that is not tagged as needing input."
     );
 }
 

@@ -29,7 +29,7 @@ fn the_idle_word_is_all_zero() {
 #[test]
 fn bits_beyond_the_word_are_refused() {
     let error = Word::decode(bits(&[(164, 1)])).expect_err("bit 164 does not exist");
-    assert_eq!(error.to_string(), "bits above bit 163 are set");
+    assert_eq!(error.to_string(), "found bits above bit 163 set; expected zeros");
 }
 
 #[test]
@@ -48,21 +48,24 @@ fn a_bit_without_effect_is_refused() {
 #[test]
 fn a_pop_that_does_not_say_so_is_refused() {
     let error = Word::decode(bits(&[(149, 1)])).expect_err("pop without needs");
-    assert_eq!(error, DecodeError::WordFault { fault: WordFault::PopUnsaid });
+    assert_eq!(error, DecodeError::WordFault { fault: WordFault::PopWithoutWait });
     assert_eq!(error.to_string(), "input slot: found a pop of the input FIFO without `wait`; add `wait` to this word");
 }
 
 #[test]
 fn an_operation_into_a0_is_refused() {
     let error = Word::decode(bits(&[(59, 1)])).expect_err("add into a0");
-    assert_eq!(error.to_string(), "alu slot: a0 is constant and cannot be written");
+    assert_eq!(error.to_string(), "alu slot: found a write of the constant a0; expected another register");
 }
 
 #[test]
 fn two_writers_of_one_register_are_found() {
     // input: needs, pop, a5; alu: a5 = or a0, a0.
     let error = Word::decode(bits(&[(132, 1), (149, 1), (145, 5), (59, 4), (51, 5)])).expect_err("a5 twice");
-    assert_eq!(error.to_string(), "alu slot: a5 is written by the input and the alu slot of one word");
+    assert_eq!(
+        error.to_string(),
+        "alu slot: found a5 as destination of the input and the alu slot in one word; expected one writer"
+    );
 }
 
 #[test]

@@ -351,7 +351,7 @@ fn rules(refusals: &[SpecItem]) -> TokenStream {
 fn manual(spec: &Spec) -> String {
     let mut out = format!(
         "<!-- Generated from {SPEC} by `make gen`; do not edit. -->\n# {}\n\n\
-         Source Hemmert et al. are {}.\n\
+         In the column source, hemmert2007 is {}.\n\
          \"ours\" marks what that paper leaves open, with the reason for the choice.\n\
          The word has {} bits, bit 0 is the least significant one, and the microcode store holds {} words.\n\
          How programs are written is described in `match_unit/asm/README.md`, how they are stored in `spec/isa/image.md`.\n",
@@ -406,7 +406,7 @@ fn manual(spec: &Spec) -> String {
     }
     put("\n## Execution\n".into());
     items(&mut put, "rule", &spec.rule);
-    put("\n## What is refused\n\nThe assembler, the decoder and the image reader refuse:\n".into());
+    put("\n## What is rejected\n\nThe assembler, the decoder and the image reader reject:\n".into());
     items(&mut put, "name", &spec.refusal);
     out
 }

@@ -37,10 +37,10 @@ impl Assembler {
             _ => usize::from(draft.slots[slot as usize].is_some()),
         };
         if used >= limit {
-            let times = if limit == 1 { "is already used" } else { "already has two operations" };
+            let times = if limit == 1 { "one" } else { "two" };
             return Err(SourceError {
                 span,
-                message: format!("the {slot} slot of this word {times}"),
+                message: format!("found another use of the {slot} slot; expected at most {times} in a word"),
                 rule: Rule::Slot,
             });
         }
@@ -139,7 +139,10 @@ impl Assembler {
             .ok_or_else(|| operator.problem(Rule::Syntax, "expected `=`, `&=` or `|=`"))?;
         let comparison = cursor.peek().is_some_and(|t| t.text == "match" || CompareOp::from_text(t.text).is_some());
         if combine != Combine::Overwrite && !comparison {
-            return Err(operator.problem(Rule::Syntax, &format!("`{}` combines comparisons only", operator.text)));
+            return Err(operator.problem(
+                Rule::Syntax,
+                &format!("found `{}` with another operation; expected a comparison", operator.text),
+            ));
         }
         if cursor.take("in") {
             return self.input(cursor, first, &targets);
@@ -274,7 +277,10 @@ impl Assembler {
         } else if let Some(token) = mnemonic
             && (CompareOp::from_text(text).is_some() || text == "match")
         {
-            return Err(token.problem(Rule::PredicateReach, &format!("`{text}` writes predicates, not {rd}")));
+            return Err(token.problem(
+                Rule::PredicateReach,
+                &format!("found {rd} as destination of `{text}`; expected predicates"),
+            ));
         } else {
             // Moving a register or loading a constant is an or with a0.
             let operand2 = self.operand2(cursor)?;

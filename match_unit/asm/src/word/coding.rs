@@ -13,7 +13,7 @@ use crate::layout::{Combine, CompareOp, ComputeOp, FIELDS, Fields, Half, MaskMod
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
     /// Bits beyond the word.
-    #[error("bits above bit {} are set", WORD_BITS - 1)]
+    #[error("found bits above bit {} set; expected zeros", WORD_BITS - 1)]
     Beyond,
     /// A code without meaning.
     #[error("field {field}: found the unknown code {code}")]

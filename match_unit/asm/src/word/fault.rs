@@ -8,7 +8,7 @@ use crate::layout::{ComputeOp, Rule};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WordFault {
     /// A write to register 0.
-    #[error("{register} is constant and cannot be written")]
+    #[error("found a write of the constant {register}; expected another register")]
     ConstantWritten {
         /// The writing slot.
         slot: Slot,
@@ -16,7 +16,7 @@ pub enum WordFault {
         register: Register,
     },
     /// Two writes to one register.
-    #[error("{register} is written by {} of one word", writers(*first, *second))]
+    #[error("found {register} as destination of {} in one word; expected one writer", writers(*first, *second))]
     TwoWriters {
         /// The slot that comes first in [`Slot::ALL`].
         first: Slot,
@@ -26,10 +26,10 @@ pub enum WordFault {
         register: Register,
     },
     /// The predicate unit writes a comparator's predicate.
-    #[error("the predicate unit writes p1 to p7 only, not {0}")]
+    #[error("found {0}; expected p1 to p7, which the predicate unit writes")]
     PredicateReach(Predicate),
     /// A comparison result is taken from inside a group.
-    #[error("section {section} is not the highest of its group in {chain}: it holds no result")]
+    #[error("found section {section}, which is not the highest of its group in {chain}; expected the highest")]
     InnerSection {
         /// The comparing slot.
         slot: Slot,
@@ -39,22 +39,22 @@ pub enum WordFault {
         chain: Chain,
     },
     /// A comparison or copy that writes nothing.
-    #[error("the {0} slot writes nothing")]
+    #[error("found the {0} slot without a destination; expected one")]
     NoTarget(Slot),
     /// A pop without the tag.
     #[error("found a pop of the input FIFO without `wait`; add `wait` to this word")]
-    PopUnsaid,
+    PopWithoutWait,
     /// A test of the head's tag without the tag.
     #[error("found a test of the head of the input FIFO without `wait`; add `wait` to this word")]
-    HeadTestUnsaid,
+    HeadTestWithoutWait,
     /// A branch on p0 being zero.
-    #[error("p0 is constantly one: `if !p0` never holds")]
+    #[error("found `if !p0`, which never holds; expected another predicate")]
     ConstantTested,
     /// Sections named in an operation that has none.
-    #[error("`{}` works on single bits: sections have no effect", .0.text())]
+    #[error("found sections of `{}`, which works on single bits; expected none", .0.text())]
     ChainInLogic(ComputeOp),
     /// Logic unit 1 without logic unit 0.
-    #[error("logic unit 1 is used while logic unit 0 is idle")]
+    #[error("found logic unit 1 in use and logic unit 0 idle; expected unit 0 in use")]
     SecondUnitAlone,
 }
 
@@ -75,7 +75,7 @@ impl WordFault {
             Self::TwoWriters { .. } => Rule::TwoWriters,
             Self::PredicateReach(_) => Rule::PredicateReach,
             Self::InnerSection { .. } => Rule::InnerSection,
-            Self::PopUnsaid | Self::HeadTestUnsaid => Rule::InputUnsaid,
+            Self::PopWithoutWait | Self::HeadTestWithoutWait => Rule::MissingWait,
             Self::NoTarget(_) | Self::ConstantTested | Self::ChainInLogic(_) | Self::SecondUnitAlone => Rule::Slot,
         }
     }
@@ -87,8 +87,8 @@ impl WordFault {
             Self::ConstantWritten { slot, .. } | Self::InnerSection { slot, .. } | Self::NoTarget(slot) => slot,
             Self::TwoWriters { second, .. } => second,
             Self::PredicateReach(_) | Self::SecondUnitAlone => Slot::Predicate,
-            Self::PopUnsaid => Slot::Input,
-            Self::HeadTestUnsaid | Self::ConstantTested => Slot::Branch,
+            Self::PopWithoutWait => Slot::Input,
+            Self::HeadTestWithoutWait | Self::ConstantTested => Slot::Branch,
             Self::ChainInLogic(_) => Slot::Alu,
         }
     }
@@ -113,7 +113,7 @@ impl Word {
             }
         }
         if self.input.pop.is_some() && !self.input.needs_input {
-            faults.push(WordFault::PopUnsaid);
+            faults.push(WordFault::PopWithoutWait);
         }
         match self.alu {
             Some(Alu::Compute { op, chain, .. }) if op.is_logic() && chain != Chain::SPLIT => {
@@ -134,7 +134,7 @@ impl Word {
             }
         }
         if self.branch.is_some_and(|branch| branch.condition == Condition::NoItem) && !self.input.needs_input {
-            faults.push(WordFault::HeadTestUnsaid);
+            faults.push(WordFault::HeadTestWithoutWait);
         }
         if self.branch.is_some_and(|branch| branch.condition == Condition::Unless(Predicate::TRUE)) {
             faults.push(WordFault::ConstantTested);
