@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
+use mb_processor::system::{MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 const BASE: u64 = 0x1_0000;
 /// Requests in a measurement.
@@ -36,14 +36,14 @@ fn run(memory: &mut SharedL2, requests: &[MemoryRequest], per_cycle: usize, begi
         for request in group {
             loop {
                 match memory.request(cycle, *request) {
-                    Answer::Ready { value, .. } => sum ^= value,
-                    Answer::Pending => {}
-                    Answer::Retry => {
+                    MemoryAnswer::Ready { value, .. } => sum ^= value,
+                    MemoryAnswer::Pending => {}
+                    MemoryAnswer::Retry => {
                         cycle += 1;
                         memory.advance(cycle, &mut completed);
                         continue;
                     }
-                    Answer::Fault => unreachable!("addresses are inside"),
+                    MemoryAnswer::Fault => unreachable!("addresses are inside"),
                 }
                 break;
             }

@@ -19,7 +19,7 @@ use mb_netproc::processor::DeviceStore;
 use mb_netproc::registers::ControllerRegisters;
 use mb_processor::shared_l2::SharedL2;
 use mb_processor::system::{
-    AddressKind, Answer as MemoryAnswer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem,
+    AddressKind, CompletedKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem,
 };
 
 /// Tags of DMA transfers: their completion means nothing to the interface, or that slots are read.

@@ -8,7 +8,7 @@ use mb_moped::contract::{
 use mb_moped::{Moped, MopedParameters, presets};
 use mb_processor::Memory;
 use mb_processor::directory::{CoherentMemory, DirectoryConfig, protocol::DeviceTransactions};
-use mb_processor::system::{Answer, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
+use mb_processor::system::{Device, DeviceAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 const BASE: u64 = 0x8000_0000;
 const PAGE: u64 = 4096;
@@ -88,7 +88,7 @@ impl Chip {
             let (core, value) = (self.random.below(NODES as u64) as usize, self.random.next() as u8);
             let kind = RequestKind::Store { value: value.into() };
             let request = MemoryRequest { core, context: 0, tag: 0, address, width: 1, kind };
-            if let Answer::Ready { .. } = self.memory.request(self.cycle, request) {
+            if let MemoryAnswer::Ready { .. } = self.memory.request(self.cycle, request) {
                 self.model[(address - BASE) as usize] = value;
             }
         }

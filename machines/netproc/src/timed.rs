@@ -7,7 +7,7 @@ use mb_core::ParameterError;
 use mb_processor::chip::{CallHandler, Chip, ChipConfig, ChipFault, ChipStop, HartStatistics, IssueStall};
 use mb_processor::shared_l2::{L1Statistics, SharedL2, SharedL2Config};
 use mb_processor::system::{
-    AddressKind, Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem,
+    AddressKind, CompletedKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem,
 };
 use mb_processor::{Service, Syscall, SyscallResult};
 
@@ -46,7 +46,7 @@ impl MemorySystem for Board {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         self.memory.request(cycle, request)
     }
 

@@ -81,7 +81,8 @@ use self::switch::Switch;
 use super::Memory;
 use super::backing::Reservations;
 use super::system::{
-    AddressKind, Answer, CompletedRequest, Device, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    AddressKind, CompletedRequest, Device, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice,
+    RequestKind,
 };
 
 /// A message on its way.
@@ -386,7 +387,7 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         self.now = cycle;
         if !self.home.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);

@@ -7,7 +7,7 @@
 use super::Memory;
 use super::backing::{Backing, Reservations};
 use super::system::{
-    AddressKind, Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryRequest,
+    AddressKind, CompletedKind, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryAnswer, MemoryRequest,
     MemorySystem, NoDevice, RequestKind,
 };
 
@@ -139,24 +139,24 @@ impl<D: Device> MemorySystem for FixedLatency<D> {
         self.backing.get(address, 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
     }
 
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         let plain = matches!(request.kind, RequestKind::Load | RequestKind::Store { .. });
         match self.region(request.address, request.width) {
             AddressKind::Device if plain => {}
             AddressKind::Memory => {
                 if let RequestKind::Store { .. } = request.kind {
                     self.perform(cycle, &request);
-                    return Answer::Ready { at: cycle + 1, value: 0 };
+                    return MemoryAnswer::Ready { at: cycle + 1, value: 0 };
                 }
                 if self.latency == 1 {
                     let value = self.perform(cycle, &request).unwrap_or(0);
-                    return Answer::Ready { at: cycle + 1, value };
+                    return MemoryAnswer::Ready { at: cycle + 1, value };
                 }
             }
-            AddressKind::Device | AddressKind::Nothing => return Answer::Fault,
+            AddressKind::Device | AddressKind::Nothing => return MemoryAnswer::Fault,
         }
         self.pending.push((cycle + self.latency, request));
-        Answer::Pending
+        MemoryAnswer::Pending
     }
 
     fn set_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
@@ -251,9 +251,9 @@ mod tests {
     #[test]
     fn a_longer_access_is_performed_when_it_completes() {
         let mut memory = memory(5, 1);
-        assert_eq!(memory.request(10, request(0, RequestKind::Load)), Answer::Pending);
+        assert_eq!(memory.request(10, request(0, RequestKind::Load)), MemoryAnswer::Pending);
         let store = request(1, RequestKind::Store { value: 0xffff_ffff_0000_0009 });
-        assert_eq!(memory.request(14, store), Answer::Ready { at: 15, value: 0 });
+        assert_eq!(memory.request(14, store), MemoryAnswer::Ready { at: 15, value: 0 });
         assert_eq!(memory.next_event(), Some(15));
         let mut completed = Vec::new();
         memory.advance(14, &mut completed);
@@ -273,11 +273,11 @@ mod tests {
             memory.request(1, request(0, RequestKind::LoadReserved));
             memory.request(1, request(writer, RequestKind::Store { value: 2 }));
             assert_eq!(memory.reserved(0, 1), result == 0);
-            assert_eq!(memory.request(1, request(0, conditional)), Answer::Ready { at, value: result });
+            assert_eq!(memory.request(1, request(0, conditional)), MemoryAnswer::Ready { at, value: result });
             assert!(!memory.reserved(0, 1));
         }
         let add = RequestKind::Atomic { kind: AtomicKind::Add, operand: 5 };
-        assert_eq!(memory.request(1, request(0, add)), Answer::Ready { at, value: 2 });
+        assert_eq!(memory.request(1, request(0, add)), MemoryAnswer::Ready { at, value: 2 });
         assert_eq!(memory.bytes(0x1040, 4), Some(&[7, 0, 0, 0][..]));
     }
 

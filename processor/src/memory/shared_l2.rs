@@ -92,7 +92,8 @@ use self::write_buffer::{BufferedKind, WriteBuffer};
 use super::Memory;
 use super::backing::{Backing, Reservations, mask};
 use super::system::{
-    AddressKind, Answer, CompletedRequest, Device, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    AddressKind, CompletedRequest, Device, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice,
+    RequestKind,
 };
 
 /// The state of a line of memory.
@@ -415,7 +416,7 @@ impl<D: Device> MemorySystem for SharedL2<D> {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         if !self.backing.contains(request.address, request.width.into()) {
             return self.outside(cycle, &request);
         }

@@ -54,9 +54,9 @@ pub trait MemorySystem {
     fn code(&self, core: usize, address: u64) -> Option<u16>;
 
     /// A data request.
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer;
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer;
 
-    /// A short way to [`Answer::Ready`], for the frequent load: its cycle and value. `None`: nothing has
+    /// A short way to [`MemoryAnswer::Ready`], for the frequent load: its cycle and value. `None`: nothing has
     /// happened, and [`request`](Self::request) has the answer.
     #[inline]
     fn load_at_once(&mut self, cycle: u64, core: usize, context: u8, address: u64, width: u8) -> Option<(u64, u64)> {
@@ -64,8 +64,8 @@ pub trait MemorySystem {
         None
     }
 
-    /// A short way to [`Answer::Ready`] for a store of the first context of a core, if it is performed at once. False:
-    /// nothing has happened, and [`request`](Self::request) has the answer.
+    /// A short way to [`MemoryAnswer::Ready`] for a store of the first context of a core, if it is performed at once.
+    /// False: nothing has happened, and [`request`](Self::request) has the answer.
     #[inline]
     fn store_at_once(&mut self, cycle: u64, core: usize, address: u64, width: u8, value: u64) -> bool {
         let _ = (cycle, core, address, width, value);
@@ -137,7 +137,7 @@ impl<M: MemorySystem + ?Sized> MemorySystem for &mut M {
         (**self).code(core, address)
     }
 
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         (**self).request(cycle, request)
     }
 
@@ -266,7 +266,7 @@ pub enum RequestKind {
 
 /// The answer to a data request. Values are zero-extended; the core extends them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum MemoryAnswer {
     /// Done, or for a store taken over.
     Ready {
         /// The cycle from which the value is usable.
@@ -306,7 +306,7 @@ pub struct CompletedRequest {
     pub tag: u32,
     /// The cycle from which the value is usable.
     pub at: u64,
-    /// As in [`Answer::Ready`]; for a fetch, the address of the line.
+    /// As in [`MemoryAnswer::Ready`]; for a fetch, the address of the line.
     pub value: u64,
 }
 

@@ -3,7 +3,7 @@
 
 use mb_processor::FixedLatency;
 use mb_processor::chip::{Chip, ChipConfig, smt};
-use mb_processor::system::{AddressKind, Answer, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem};
+use mb_processor::system::{AddressKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem};
 
 use crate::assembler::{DATA, TEXT, address, exit, flat, ld, sd};
 use crate::run::{Log, finish};
@@ -22,9 +22,9 @@ impl MemorySystem for Announced {
         self.memory.code(core, address)
     }
 
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         match self.memory.request(cycle, request) {
-            Answer::Ready { at, value } => Answer::Ready { at: at + self.later, value },
+            MemoryAnswer::Ready { at, value } => MemoryAnswer::Ready { at: at + self.later, value },
             answer => answer,
         }
     }

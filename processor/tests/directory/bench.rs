@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A memory system with its time.
 
-use mb_processor::system::{Answer, CompletedKind, CompletedRequest, MemoryRequest, MemorySystem, RequestKind};
+use mb_processor::system::{CompletedKind, CompletedRequest, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
 /// First address of memory: of home 0 and of the first set of each cache.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -38,10 +38,10 @@ impl<M: MemorySystem> Bench<M> {
         let begin = self.now;
         loop {
             match self.memory.request(self.now, request) {
-                Answer::Ready { at, value } => return (at - begin, value),
-                Answer::Retry => self.to(self.now + 1),
-                Answer::Pending => break,
-                Answer::Fault => panic!("{request:x?}: a fault"),
+                MemoryAnswer::Ready { at, value } => return (at - begin, value),
+                MemoryAnswer::Retry => self.to(self.now + 1),
+                MemoryAnswer::Pending => break,
+                MemoryAnswer::Fault => panic!("{request:x?}: a fault"),
             }
         }
         loop {
@@ -60,8 +60,8 @@ impl<M: MemorySystem> Bench<M> {
         while place < addresses.len() || self.memory.next_event().is_some() {
             if let Some(&address) = addresses.get(place) {
                 match self.memory.request(self.now, request(0, 0, address, RequestKind::Load)) {
-                    Answer::Retry => {}
-                    Answer::Ready { at, .. } => {
+                    MemoryAnswer::Retry => {}
+                    MemoryAnswer::Ready { at, .. } => {
                         place += 1;
                         times.push(at);
                     }

@@ -6,7 +6,9 @@ use mb_processor::directory::protocol::{CacheState, DeviceTransactions, MessageK
 use mb_processor::directory::{CoherentMemory, DirectoryConfig, SwitchConfig};
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::rv64::AtomicKind;
-use mb_processor::system::{Answer, CompletedKind, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
+use mb_processor::system::{
+    CompletedKind, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+};
 
 use super::bench::{BASE, Bench, request};
 
@@ -414,7 +416,7 @@ fn an_invalid_configuration_names_the_parameter() {
 #[test]
 fn accesses_outside_of_memory_fault() {
     let mut bench = machine(&preset());
-    assert_eq!(bench.memory.request(0, request(0, 0, 8, LOAD)), Answer::Fault);
+    assert_eq!(bench.memory.request(0, request(0, 0, 8, LOAD)), MemoryAnswer::Fault);
     assert_eq!(bench.memory.fetch(0, 0, 0, 8), FetchAnswer::Fault);
     assert_eq!(bench.memory.bytes(8, 8), None);
 }

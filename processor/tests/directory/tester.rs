@@ -8,7 +8,7 @@ use mb_processor::directory::{CoherentMemory, DirectoryConfig, NodeCacheConfig};
 use mb_processor::line_port::{LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::rv64::AtomicKind;
 use mb_processor::system::{
-    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    CompletedKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
 };
 
 const BASE: u64 = 0x10_0000;
@@ -222,7 +222,7 @@ impl Tester {
         let request_of_hart = MemoryRequest { core, context, tag: 0, address, width, kind: request };
         let at_once = if self.random.below(2) == 0 { self.at_once(&request_of_hart) } else { None };
         let answer = at_once.unwrap_or_else(|| self.memory.request(self.now, request_of_hart));
-        if answer == Answer::Retry {
+        if answer == MemoryAnswer::Retry {
             if let Wait::Conditional(value) = wait {
                 self.harts[hart].reserved = Some((place, value));
             }
@@ -247,8 +247,8 @@ impl Tester {
                 }
                 Ok(())
             }
-            (Answer::Ready { value, .. }, _) => self.answer(hart, wait, place, value),
-            (Answer::Pending, _) => {
+            (MemoryAnswer::Ready { value, .. }, _) => self.answer(hart, wait, place, value),
+            (MemoryAnswer::Pending, _) => {
                 self.harts[hart].waits = Some((wait, place));
                 Ok(())
             }
@@ -257,16 +257,16 @@ impl Tester {
     }
 
     /// The short way to the answer of a request, if it has one.
-    fn at_once(&mut self, request: &MemoryRequest) -> Option<Answer> {
+    fn at_once(&mut self, request: &MemoryRequest) -> Option<MemoryAnswer> {
         let MemoryRequest { core, context, address, width, kind, .. } = *request;
         match kind {
             RequestKind::Load => {
                 let (at, value) = self.memory.load_at_once(self.now, core, context, address, width)?;
-                Some(Answer::Ready { at, value })
+                Some(MemoryAnswer::Ready { at, value })
             }
             RequestKind::Store { value } => {
                 let is_done = self.memory.store_at_once(self.now, core, address, width, value);
-                is_done.then_some(Answer::Ready { at: self.now, value: 0 })
+                is_done.then_some(MemoryAnswer::Ready { at: self.now, value: 0 })
             }
             _ => None,
         }

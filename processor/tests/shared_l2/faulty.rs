@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::SharedL2;
 use mb_processor::system::{
-    AddressKind, Answer, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, RequestKind,
+    AddressKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,19 +56,19 @@ impl Faulty {
         }
     }
 
-    fn stale(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn stale(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         let place = (request.core, request.address);
         if let RequestKind::Store { value } = request.kind {
             self.copies.insert(place, value);
         } else if let Some(&value) = self.copies.get(&place) {
-            return Answer::Ready { at: cycle + 1, value };
+            return MemoryAnswer::Ready { at: cycle + 1, value };
         }
         let answer = self.inner.request(cycle, request);
         match (request.kind, answer) {
-            (RequestKind::Load, Answer::Ready { value, .. }) => {
+            (RequestKind::Load, MemoryAnswer::Ready { value, .. }) => {
                 self.copies.insert(place, value);
             }
-            (RequestKind::Load, Answer::Pending) => {
+            (RequestKind::Load, MemoryAnswer::Pending) => {
                 self.loads.insert((request.core, request.context, request.tag), request.address);
             }
             _ => {}
@@ -78,17 +78,17 @@ impl Faulty {
 }
 
 impl MemorySystem for Faulty {
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         let MemoryRequest { core, context, address, kind, .. } = request;
         match (self.fault, kind) {
             (Fault::ReorderedStores, RequestKind::Store { .. }) if !self.held.contains_key(&core) => {
                 self.held.insert(core, (cycle + 30, request));
-                Answer::Ready { at: cycle + 1, value: 0 }
+                MemoryAnswer::Ready { at: cycle + 1, value: 0 }
             }
             (Fault::StaleCopies, _) => self.stale(cycle, request),
             (Fault::SharedForwarding, RequestKind::Store { .. }) => {
                 let answer = self.inner.request(cycle, request);
-                if matches!(answer, Answer::Ready { .. }) {
+                if matches!(answer, MemoryAnswer::Ready { .. }) {
                     self.buffered.push(request);
                 }
                 answer
@@ -97,7 +97,7 @@ impl MemorySystem for Faulty {
                 self.buffered.retain(|store| !self.inner.drained(store.core, store.context));
                 let store = self.buffered.iter().find(|store| (store.core, store.address) == (core, address));
                 match store.map(|store| store.kind) {
-                    Some(RequestKind::Store { value }) => Answer::Ready { at: cycle + 1, value },
+                    Some(RequestKind::Store { value }) => MemoryAnswer::Ready { at: cycle + 1, value },
                     _ => self.inner.request(cycle, request),
                 }
             }
@@ -107,11 +107,11 @@ impl MemorySystem for Faulty {
             (Fault::SplitAtomics, RequestKind::Atomic { kind: AtomicKind::Add, operand }) => {
                 let answer = self.inner.request(cycle, MemoryRequest { kind: RequestKind::Load, ..request });
                 match answer {
-                    Answer::Ready { value, .. } => {
+                    MemoryAnswer::Ready { value, .. } => {
                         let kind = RequestKind::Store { value: value + operand };
                         self.later.push(MemoryRequest { kind, ..request });
                     }
-                    Answer::Pending => {
+                    MemoryAnswer::Pending => {
                         self.split.push(MemoryRequest { core, context, ..request });
                     }
                     _ => {}
@@ -136,8 +136,8 @@ impl MemorySystem for Faulty {
             }
         }
         let inner = &mut self.inner;
-        self.later.retain(|store| inner.request(cycle, *store) == Answer::Retry);
-        self.held.retain(|_, (until, store)| *until > cycle || inner.request(cycle, *store) == Answer::Retry);
+        self.later.retain(|store| inner.request(cycle, *store) == MemoryAnswer::Retry);
+        self.held.retain(|_, (until, store)| *until > cycle || inner.request(cycle, *store) == MemoryAnswer::Retry);
     }
 
     fn drained(&self, core: usize, context: u8) -> bool {

@@ -5,7 +5,7 @@ use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
 use mb_processor::system::{
-    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    CompletedKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
 };
 
 use super::{BASE, Bench, Counter, LENGTH, machine, request};
@@ -146,15 +146,18 @@ fn two_accesses_to_a_bank_take_two_cycles() {
     let mut bench = machine(&table(1));
     bench.takes(request(0, 0, BASE, LOAD));
     let now = bench.now;
-    assert_eq!(bench.memory.request(now, request(0, 0, BASE, LOAD)), Answer::Ready { at: now + 1, value: 0 });
+    assert_eq!(bench.memory.request(now, request(0, 0, BASE, LOAD)), MemoryAnswer::Ready { at: now + 1, value: 0 });
     // The same bank, another bank, and an access that touches both.
-    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 4, LOAD)), Answer::Retry);
-    assert_eq!(bench.memory.request(now, request(0, 0, BASE, store(1))), Answer::Retry);
-    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 8, LOAD)), Answer::Ready { at: now + 1, value: 0 });
-    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 12, LOAD)), Answer::Retry);
+    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 4, LOAD)), MemoryAnswer::Retry);
+    assert_eq!(bench.memory.request(now, request(0, 0, BASE, store(1))), MemoryAnswer::Retry);
+    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 8, LOAD)), MemoryAnswer::Ready { at: now + 1, value: 0 });
+    assert_eq!(bench.memory.request(now, request(0, 0, BASE + 12, LOAD)), MemoryAnswer::Retry);
     assert_eq!(bench.memory.statistics().data[0].bank_conflicts, 3);
     bench.to(now + 1);
-    assert_eq!(bench.memory.request(now + 1, request(0, 0, BASE + 4, LOAD)), Answer::Ready { at: now + 2, value: 0 });
+    assert_eq!(
+        bench.memory.request(now + 1, request(0, 0, BASE + 4, LOAD)),
+        MemoryAnswer::Ready { at: now + 2, value: 0 }
+    );
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn accesses_to_a_line_on_its_way_share_an_mshr() {
         bench.to(cycle);
         let mut load = request(0, 0, BASE + 8 * tag as u64, LOAD);
         load.tag = tag as u32;
-        assert_eq!(bench.memory.request(cycle, load), Answer::Pending);
+        assert_eq!(bench.memory.request(cycle, load), MemoryAnswer::Pending);
     }
     bench.to(MEMORY);
     let found: Vec<(u32, u64)> = bench.completed.iter().map(|one| (one.tag, one.at)).collect();
@@ -178,15 +181,15 @@ fn a_miss_without_an_mshr_is_refused_until_a_line_arrives() {
     let mut bench = machine(&table(1));
     for line in 0..8 {
         bench.to(line);
-        assert_eq!(bench.memory.request(line, request(0, 0, BASE + 64 * line, LOAD)), Answer::Pending);
+        assert_eq!(bench.memory.request(line, request(0, 0, BASE + 64 * line, LOAD)), MemoryAnswer::Pending);
     }
     let ninth = request(0, 0, BASE + 64 * 8, LOAD);
     for cycle in 8..MEMORY {
         bench.to(cycle);
-        assert_eq!(bench.memory.request(cycle, ninth), Answer::Retry);
+        assert_eq!(bench.memory.request(cycle, ninth), MemoryAnswer::Retry);
     }
     bench.to(MEMORY);
-    assert_eq!(bench.memory.request(MEMORY, ninth), Answer::Pending);
+    assert_eq!(bench.memory.request(MEMORY, ninth), MemoryAnswer::Pending);
     assert_eq!(bench.memory.statistics().data[0].mshrs_full, MEMORY - 8);
 }
 
@@ -309,8 +312,8 @@ fn a_device_access_takes_the_bus_and_the_time_of_the_device() {
     bench.memory.device_mut().busy_until = bench.now + 100;
     assert_eq!(bench.takes(request(0, 0, Counter::ADDRESS, LOAD)), (100 + 1, 16));
     let atomic = RequestKind::Atomic { kind: AtomicKind::Add, operand: 7 };
-    assert_eq!(bench.memory.request(bench.now, request(0, 0, Counter::ADDRESS, atomic)), Answer::Fault);
-    assert_eq!(bench.memory.request(bench.now, request(0, 0, Counter::ADDRESS + 0xffc, LOAD)), Answer::Fault);
+    assert_eq!(bench.memory.request(bench.now, request(0, 0, Counter::ADDRESS, atomic)), MemoryAnswer::Fault);
+    assert_eq!(bench.memory.request(bench.now, request(0, 0, Counter::ADDRESS + 0xffc, LOAD)), MemoryAnswer::Fault);
 }
 
 #[test]
@@ -466,12 +469,12 @@ fn memory_may_begin_and_end_inside_a_line() {
         let two = MemoryRequest { width: 2, ..request(0, 0, address, LOAD) };
         let load = bench.memory.request(bench.now, two);
         if inside {
-            assert_eq!((fetch, load), (FetchAnswer::Pending, Answer::Pending), "{address:#x}");
+            assert_eq!((fetch, load), (FetchAnswer::Pending, MemoryAnswer::Pending), "{address:#x}");
             bench.settle();
             assert_eq!(bench.memory.code(0, address), Some(0x0101));
             assert_eq!(bench.takes(two), (HIT, 0x0101));
         } else {
-            assert_eq!((fetch, load), (FetchAnswer::Fault, Answer::Fault), "{address:#x}");
+            assert_eq!((fetch, load), (FetchAnswer::Fault, MemoryAnswer::Fault), "{address:#x}");
         }
     }
 }

@@ -12,7 +12,7 @@ use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, CompletedRequest, MemoryRequest, MemorySystem, NoDevice, RequestKind};
+use mb_processor::system::{CompletedRequest, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 use super::BASE;
 use super::faulty::{Fault, Faulty};
@@ -97,14 +97,14 @@ impl Hart<'_> {
         let (core, context, tag) = (self.core, self.context, self.next as u32);
         let request = MemoryRequest { core, context, tag, address: address(place), width: 8, kind };
         match memory.request(cycle, request) {
-            Answer::Retry => return,
-            Answer::Ready { value, .. } => {
+            MemoryAnswer::Retry => return,
+            MemoryAnswer::Ready { value, .. } => {
                 if !matches!(step, Store(..)) {
                     self.values.insert(self.next, value);
                 }
             }
-            Answer::Pending => self.pending.push(self.next),
-            Answer::Fault => panic!("{request:x?}: a fault"),
+            MemoryAnswer::Pending => self.pending.push(self.next),
+            MemoryAnswer::Fault => panic!("{request:x?}: a fault"),
         }
         self.next += 1;
         self.delay = random.pick(&[0, 0, 1, 3, 20]);
@@ -335,8 +335,8 @@ fn count(harts: usize, contexts: usize, fault: Fault, conditional: bool, seed: u
             };
             let (core, context) = (hart / contexts, (hart % contexts) as u8);
             match memory.request(cycle, MemoryRequest { core, context, tag: 0, address: BASE, width: 8, kind }) {
-                Answer::Ready { value, .. } => answers.push((hart, value)),
-                Answer::Pending => answers.push((hart, u64::MAX)),
+                MemoryAnswer::Ready { value, .. } => answers.push((hart, value)),
+                MemoryAnswer::Pending => answers.push((hart, u64::MAX)),
                 _ => {}
             }
         }

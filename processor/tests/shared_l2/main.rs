@@ -13,7 +13,8 @@ mod random;
 use mb_processor::Memory;
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{
-    Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice,
+    RequestKind,
 };
 
 /// First address of memory.
@@ -92,10 +93,10 @@ impl<M: MemorySystem> Bench<M> {
     pub(crate) fn run(&mut self, request: MemoryRequest) -> (u64, u64) {
         loop {
             match self.memory.request(self.now, request) {
-                Answer::Ready { at, value } => return (at, value),
-                Answer::Retry => self.to(self.now + 1),
-                Answer::Pending => break,
-                Answer::Fault => panic!("{request:x?}: a fault"),
+                MemoryAnswer::Ready { at, value } => return (at, value),
+                MemoryAnswer::Retry => self.to(self.now + 1),
+                MemoryAnswer::Pending => break,
+                MemoryAnswer::Fault => panic!("{request:x?}: a fault"),
             }
         }
         loop {
@@ -131,8 +132,8 @@ impl<M: MemorySystem> Bench<M> {
             for core in 0..cores {
                 let Some(&address) = addresses[core].get(place[core]) else { continue };
                 match self.memory.request(self.now, request(core, 0, address, kind)) {
-                    Answer::Retry => {}
-                    Answer::Ready { at, .. } => {
+                    MemoryAnswer::Retry => {}
+                    MemoryAnswer::Ready { at, .. } => {
                         place[core] += 1;
                         times.push(at);
                     }

@@ -7,7 +7,7 @@ mod cycle;
 use std::collections::BTreeMap;
 
 use mb_processor::shared_l2::SharedL2Config;
-use mb_processor::system::{Answer, FetchAnswer, MemoryRequest, RequestKind};
+use mb_processor::system::{FetchAnswer, MemoryAnswer, MemoryRequest, RequestKind};
 
 use super::Counter;
 
@@ -294,7 +294,7 @@ impl Naive {
         FetchAnswer::Pending
     }
 
-    pub(crate) fn request(&mut self, request: MemoryRequest) -> Answer {
+    pub(crate) fn request(&mut self, request: MemoryRequest) -> MemoryAnswer {
         let MemoryRequest { core, address, width, .. } = request;
         let at = self.now + self.config.data.hit;
         self.number += 1;
@@ -302,7 +302,7 @@ impl Naive {
         let inside = self.range.contains(&address) && address + u64::from(width) <= self.range.end;
         let loads = inside && matches!(request.kind, RequestKind::Load | RequestKind::LoadReserved);
         if loads {
-            let Some(banks) = self.banks(core, false, address, width.into()) else { return Answer::Retry };
+            let Some(banks) = self.banks(core, false, address, width.into()) else { return MemoryAnswer::Retry };
             let (value, all) = self.value(&request, self.number);
             let reserves = request.kind == RequestKind::LoadReserved;
             if !all || reserves {
@@ -311,7 +311,7 @@ impl Naive {
                 let coming = self.coming(core);
                 let new: Vec<u64> = absent.iter().copied().filter(|line| !coming.contains(line)).collect();
                 if coming.len() + new.len() > self.config.data.mshrs && !new.is_empty() {
-                    return Answer::Retry;
+                    return MemoryAnswer::Retry;
                 }
                 for line in lines {
                     self.touch(core, false, line);
@@ -323,7 +323,7 @@ impl Naive {
                     pending.lines = absent;
                     pending.early = value;
                     self.cores[core].loads.push(pending);
-                    return Answer::Pending;
+                    return MemoryAnswer::Pending;
                 }
                 if reserves {
                     self.reserved.insert((core, request.context), self.line(address));
@@ -331,24 +331,24 @@ impl Naive {
             }
             self.counts.data[if all && !reserves { 3 } else { 0 }] += 1;
             self.take(core, false, &banks);
-            return Answer::Ready { at, value };
+            return MemoryAnswer::Ready { at, value };
         }
         if self.cores[core].writes.len() == self.config.write_buffer {
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         let stores = inside && matches!(request.kind, RequestKind::Store { .. });
         if stores {
-            let Some(banks) = self.banks(core, false, address, width.into()) else { return Answer::Retry };
+            let Some(banks) = self.banks(core, false, address, width.into()) else { return MemoryAnswer::Retry };
             self.take(core, false, &banks);
         }
         if matches!(request.kind, RequestKind::StoreConditional { .. }) {
             let hart = (core, request.context);
             if self.reserved.get(&hart) != Some(&self.line(address)) {
                 self.reserved.remove(&hart);
-                return Answer::Ready { at, value: 1 };
+                return MemoryAnswer::Ready { at, value: 1 };
             }
         }
         self.cores[core].writes.push(pending);
-        if stores { Answer::Ready { at, value: 0 } } else { Answer::Pending }
+        if stores { MemoryAnswer::Ready { at, value: 0 } } else { MemoryAnswer::Pending }
     }
 }

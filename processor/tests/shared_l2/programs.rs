@@ -8,7 +8,7 @@ use std::path::Path;
 use mb_processor::rv64::{AtomicKind, Effect, Operation, Rounding, extend};
 use mb_processor::shared_l2::{SharedL2, SharedL2Config};
 use mb_processor::system::{
-    Answer, CompletedKind, CompletedRequest, FetchAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
+    CompletedKind, CompletedRequest, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind,
 };
 use mb_processor::{FixedLatency, Hart, Memory, Program, Rv64, Service, Step, Syscall, SyscallHandler, SyscallResult};
 
@@ -77,19 +77,19 @@ impl<M: MemorySystem> Core<M> {
         let request = MemoryRequest { core: 0, context: 0, tag: 1, address, width, kind };
         loop {
             match self.memory.request(self.cycle, request) {
-                Answer::Ready { at, value } => {
+                MemoryAnswer::Ready { at, value } => {
                     self.wait_until(at);
                     return value;
                 }
-                Answer::Retry => self.wait_until(self.cycle + 1),
-                Answer::Pending => loop {
+                MemoryAnswer::Retry => self.wait_until(self.cycle + 1),
+                MemoryAnswer::Pending => loop {
                     if let Some(done) = self.completed.pop() {
                         assert_eq!(done.source, CompletedKind::Data);
                         return done.value;
                     }
                     self.wait_until(self.memory.next_event().expect("an access on its way"));
                 },
-                Answer::Fault => panic!("{request:x?} is not in memory"),
+                MemoryAnswer::Fault => panic!("{request:x?} is not in memory"),
             }
         }
     }

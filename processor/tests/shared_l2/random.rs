@@ -6,7 +6,7 @@ use mb_core::random::Random;
 use mb_processor::Memory;
 use mb_processor::rv64::AtomicKind;
 use mb_processor::shared_l2::{L1Config, SharedL2, SharedL2Config};
-use mb_processor::system::{Answer, CompletedKind, MemoryRequest, MemorySystem, RequestKind};
+use mb_processor::system::{CompletedKind, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 use proptest::prelude::*;
 
 use super::naive::{Counts, Defect, Naive};
@@ -167,7 +167,7 @@ fn compare(seed: u64, defect: Defect) -> Result<Counts, String> {
                     continue;
                 }
                 let (found, expected) = (model.request(cycle, request), naive.request(request));
-                if found == Answer::Pending && request.kind != RequestKind::Load {
+                if found == MemoryAnswer::Pending && request.kind != RequestKind::Load {
                     waiting.push((core, request.context, tag));
                 }
                 if found != expected {

@@ -9,7 +9,7 @@ use mb_processor::Memory;
 use mb_processor::directory::{CoherentMemory, DirectoryConfig, DirectoryStatistics};
 use mb_processor::line_port::{LINE_BYTES, LineEvent, LinePort, LineRequest, LineRequestKind};
 use mb_processor::system::{
-    AddressKind, Answer, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryRequest, MemorySystem,
+    AddressKind, CompletedRequest, Device, DeviceAnswer, FetchAnswer, MemoryAnswer, MemoryRequest, MemorySystem,
 };
 
 use super::messages::Messages;
@@ -236,7 +236,7 @@ impl MemorySystem for ChipMemory {
     }
 
     #[inline]
-    fn request(&mut self, cycle: u64, request: MemoryRequest) -> Answer {
+    fn request(&mut self, cycle: u64, request: MemoryRequest) -> MemoryAnswer {
         self.caches.request(cycle, request)
     }
 

@@ -11,7 +11,7 @@ use super::{CallHandler, ChipConfig, ChipObserver};
 use crate::isa::rv64::supervisor::number::SATP;
 use crate::isa::{AtomicKind, Effect, Rounding};
 use crate::memory::system::{
-    AddressKind, Answer, CompletedKind, CompletedRequest, MemoryRequest, MemorySystem, RequestKind,
+    AddressKind, CompletedKind, CompletedRequest, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind,
 };
 use crate::{Service, Syscall, SyscallResult};
 
@@ -199,16 +199,16 @@ impl Shared {
         }
         let answer = self.request(context, index, number, RequestKind::Load, now, environment);
         match answer {
-            Answer::Ready { at, value } => {
+            MemoryAnswer::Ready { at, value } => {
                 context.unsent &= !own;
                 self.bind(context, index, number, Known { value, at }, now, environment);
             }
-            Answer::Pending => {
+            MemoryAnswer::Pending => {
                 context.unsent &= !own;
                 context.pending |= own;
             }
-            Answer::Retry => self.retry = true,
-            Answer::Fault => self.fail::<S>(context, index, number, now),
+            MemoryAnswer::Retry => self.retry = true,
+            MemoryAnswer::Fault => self.fail::<S>(context, index, number, now),
         }
     }
 
@@ -234,7 +234,7 @@ impl Shared {
         kind: RequestKind,
         now: u64,
         environment: &mut Environment<'_, S>,
-    ) -> Answer {
+    ) -> MemoryAnswer {
         let tag = self.tag(number);
         let entry = context.entry_mut(number);
         (entry.tag, entry.accessed) = (tag, now);
@@ -468,16 +468,16 @@ impl Shared {
             kind => RequestKind::Atomic { kind, operand },
         };
         match self.request(context, index, number, kind, now, environment) {
-            Answer::Ready { at, value } => {
+            MemoryAnswer::Ready { at, value } => {
                 context.serial &= !bit(number);
                 self.bind(context, index, number, Known { value, at }, now, environment);
             }
-            Answer::Pending => {
+            MemoryAnswer::Pending => {
                 context.serial &= !bit(number);
                 context.pending |= bit(number);
             }
-            Answer::Retry => self.retry = true,
-            Answer::Fault => self.fail::<S>(context, index, number, now),
+            MemoryAnswer::Retry => self.retry = true,
+            MemoryAnswer::Fault => self.fail::<S>(context, index, number, now),
         }
     }
 

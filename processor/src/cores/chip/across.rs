@@ -15,7 +15,7 @@ use super::setting::{Environment, Setting};
 use super::{ChipObserver, commit::denied};
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::rv64::sv39::{Access, PAGE_BYTES};
-use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
+use crate::memory::system::{AddressKind, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The progress of an access across two pages that is the oldest instruction of a context.
 #[derive(Clone, Copy, Debug, Default)]
@@ -160,26 +160,26 @@ impl Shared {
             let request = MemoryRequest { core, context: index as u8, tag, address: physical, width: part, kind };
             environment.active = true;
             match (environment.memory.request(now, request), kind) {
-                (Answer::Ready { .. } | Answer::Pending, RequestKind::Store { value }) => {
+                (MemoryAnswer::Ready { .. } | MemoryAnswer::Pending, RequestKind::Store { value }) => {
                     environment.observer.stored(hart, entry.pc, physical, part, value);
                     entry.accessed = now;
                     context.across.take(part, 0, now);
                 }
-                (Answer::Ready { at, value }, _) => {
+                (MemoryAnswer::Ready { at, value }, _) => {
                     entry.accessed = now;
                     context.across.take(part, value, at);
                 }
-                (Answer::Pending, _) => {
+                (MemoryAnswer::Pending, _) => {
                     (entry.accessed, entry.tag) = (now, tag);
                     context.serial &= !bit(number);
                     context.pending |= bit(number);
                     return;
                 }
-                (Answer::Retry, _) => {
+                (MemoryAnswer::Retry, _) => {
                     self.retry = true;
                     return;
                 }
-                (Answer::Fault, _) => {
+                (MemoryAnswer::Fault, _) => {
                     let exception = entry.access().access_fault();
                     self.fail_across::<S>(context, index, exception, address, now);
                     return;

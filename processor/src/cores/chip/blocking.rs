@@ -33,7 +33,7 @@ use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::{Privilege, Supervisor};
 use crate::isa::rv64::sv39::Access;
 use crate::isa::{Effect, Extension, Rounding};
-use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
+use crate::memory::system::{AddressKind, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The registers of floating point are those from this on.
 const FLOATS: u8 = 32;
@@ -418,7 +418,7 @@ impl Shared {
             let kind = RequestKind::Store { value };
             let request = MemoryRequest { core: hart, context: 0, tag: 0, address, width, kind };
             environment.active = true;
-            if !matches!(environment.memory.request(at, request), Answer::Ready { .. }) {
+            if !matches!(environment.memory.request(at, request), MemoryAnswer::Ready { .. }) {
                 return false;
             }
         }

@@ -9,7 +9,7 @@ use super::in_flight::{InFlight, bit};
 use super::setting::{Environment, Setting};
 use super::{ChipFault, ChipObserver};
 use crate::isa::{CsrAccess, Effect, Rounding};
-use crate::memory::system::{Answer, MemoryRequest, MemorySystem, RequestKind};
+use crate::memory::system::{MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 use crate::{BranchKind, Fault};
 
 impl Shared {
@@ -159,13 +159,13 @@ impl Shared {
             return Err(Waits);
         }
         match environment.memory.request(now, request) {
-            Answer::Ready { .. } | Answer::Pending => {
+            MemoryAnswer::Ready { .. } | MemoryAnswer::Pending => {
                 environment.observer.stored(hart, pc, address, width, value);
                 return Ok(());
             }
-            Answer::Retry => self.retry = true,
-            Answer::Fault if context.supervisor.is_some() => self.store_fails(context, index, now, environment),
-            Answer::Fault => self.fail_hart(index, now, denied, environment),
+            MemoryAnswer::Retry => self.retry = true,
+            MemoryAnswer::Fault if context.supervisor.is_some() => self.store_fails(context, index, now, environment),
+            MemoryAnswer::Fault => self.fail_hart(index, now, denied, environment),
         }
         Err(Waits)
     }

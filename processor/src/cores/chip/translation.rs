@@ -11,7 +11,7 @@ use super::in_flight::bit;
 use super::setting::{Environment, Setting};
 use crate::isa::rv64::supervisor::{Exception, Supervisor};
 use crate::isa::rv64::sv39::{Access, Leaf, Next, PAGE_BYTES, Walk, WalkFault};
-use crate::memory::system::{AddressKind, Answer, MemoryRequest, MemorySystem, RequestKind};
+use crate::memory::system::{AddressKind, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
 /// The TLBs of each core, which its contexts share. Both are fully associative with least recently
 /// used replacement, and look up in the cycle of the fetch or of the address calculation, so that a
@@ -361,16 +361,16 @@ impl Shared {
                     environment.active = true;
                     let answer = match environment.memory.region(address, 8) {
                         AddressKind::Memory => environment.memory.request(now, request),
-                        AddressKind::Device | AddressKind::Nothing => Answer::Fault,
+                        AddressKind::Device | AddressKind::Nothing => MemoryAnswer::Fault,
                     };
                     match answer {
-                        Answer::Ready { at, value } => Ok(State::Arrived(walk, at, value)),
-                        Answer::Pending => Ok(State::Pending(walk)),
-                        Answer::Retry => {
+                        MemoryAnswer::Ready { at, value } => Ok(State::Arrived(walk, at, value)),
+                        MemoryAnswer::Pending => Ok(State::Pending(walk)),
+                        MemoryAnswer::Retry => {
                             self.retry = true;
                             return false;
                         }
-                        Answer::Fault => Err(WalkFault::Access),
+                        MemoryAnswer::Fault => Err(WalkFault::Access),
                     }
                 }
                 State::Arrived(_, at, _) if at > now => {

@@ -6,7 +6,7 @@ use super::node::{Load, Place, Waiter};
 use super::{CoherentMemory, Event};
 use crate::memory::backing::mask;
 use crate::memory::line_port::LineEvent;
-use crate::memory::system::{Answer, CompletedKind, CompletedRequest, Device, FetchAnswer, MemoryRequest};
+use crate::memory::system::{CompletedKind, CompletedRequest, Device, FetchAnswer, MemoryAnswer, MemoryRequest};
 
 /// The bits of the `width` bytes at `address` that are in a line.
 pub(super) fn part(line: u64, address: u64, width: u8) -> u64 {
@@ -41,12 +41,12 @@ fn within_line(block: &Block, offset: usize, width: u8) -> u64 {
 
 impl<D: Device> CoherentMemory<D> {
     #[inline]
-    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> MemoryAnswer {
         let MemoryRequest { core, context, address, width, .. } = *request;
         let node = &mut self.nodes[core];
         if !node.data.take_port(cycle) {
             node.statistics.ports_full += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         let at = cycle + self.config.data.hit;
         let stores = &node.stores;
@@ -54,7 +54,7 @@ impl<D: Device> CoherentMemory<D> {
             if stores.entries.is_empty() { (0, 0) } else { stores.forward(context, address, width, stores.end()) };
         if covered == mask(width) && !reserves {
             node.statistics.forwarded += 1;
-            return Answer::Ready { at, value: bytes };
+            return MemoryAnswer::Ready { at, value: bytes };
         }
         let offset = (address % 64) as usize;
         if offset + usize::from(width) <= 64
@@ -67,7 +67,7 @@ impl<D: Device> CoherentMemory<D> {
             if reserves {
                 self.reserve(core, context, address / 64);
             }
-            return Answer::Ready { at, value: value & !covered | bytes };
+            return MemoryAnswer::Ready { at, value: value & !covered | bytes };
         }
         self.load_miss(cycle, request, reserves)
     }
@@ -129,7 +129,7 @@ impl<D: Device> CoherentMemory<D> {
 
     /// A load that does not hit a single line of the cache.
     #[inline(never)]
-    fn load_miss(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+    fn load_miss(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> MemoryAnswer {
         let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let (first, last) = (address / 64, (address + u64::from(width) - 1) / 64);
         let (mut absent, mut needed) = (0, 0);
@@ -140,7 +140,7 @@ impl<D: Device> CoherentMemory<D> {
             }
         }
         if !self.has_mshrs(core, Place::Data, needed) {
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         let end = self.nodes[core].stores.end();
         let mut load = Load { address, end, value: 0, tag, context, width, missing: absent, reserves };
@@ -156,7 +156,7 @@ impl<D: Device> CoherentMemory<D> {
             if reserves {
                 self.reserve(core, context, first);
             }
-            return Answer::Ready { at, value: load.value };
+            return MemoryAnswer::Ready { at, value: load.value };
         }
         let node = &mut self.nodes[core];
         node.statistics.load_misses += u64::from(absent);
@@ -166,7 +166,7 @@ impl<D: Device> CoherentMemory<D> {
                 self.miss(core, line, Waiter::Load(number), Place::Data, at);
             }
         }
-        Answer::Pending
+        MemoryAnswer::Pending
     }
 
     /// The part of a load in a line: the bytes of the line, and over them the stores of its hart.

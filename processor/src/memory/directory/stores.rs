@@ -8,7 +8,7 @@ use super::requests::{part, read};
 use super::{CoherentMemory, Event};
 use crate::memory::shared_l2::write_buffer::{BufferedAccess, BufferedKind};
 use crate::memory::system::{
-    AddressKind, Answer, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryRequest, MemorySystem,
+    AddressKind, CompletedKind, CompletedRequest, Device, DeviceAnswer, MemoryAnswer, MemoryRequest, MemorySystem,
     RequestKind,
 };
 use crate::rv64::extend;
@@ -25,30 +25,30 @@ fn write(block: &mut Block, line: u64, address: u64, width: u8, value: u64) {
 impl<D: Device> CoherentMemory<D> {
     /// A store, store-conditional or atomic.
     #[inline]
-    pub(super) fn store(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+    pub(super) fn store(&mut self, cycle: u64, request: &MemoryRequest) -> MemoryAnswer {
         let MemoryRequest { core, context, tag, address, width, kind } = *request;
         let (kind, value) = match kind {
             RequestKind::StoreConditional { value } => (BufferedKind::Conditional, value),
             RequestKind::Atomic { kind, operand } => (BufferedKind::Atomic(kind), operand),
             RequestKind::Store { value } => (BufferedKind::Store, value),
-            RequestKind::Load | RequestKind::LoadReserved => return Answer::Fault,
+            RequestKind::Load | RequestKind::LoadReserved => return MemoryAnswer::Fault,
         };
         let at = cycle + self.config.data.hit;
         let node = &mut self.nodes[core];
         if node.stores.entries.len() == self.config.store_buffer {
             node.statistics.store_buffer_full += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         if !node.data.take_port(cycle) {
             node.statistics.ports_full += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         let line = address / 64;
         if kind == BufferedKind::Conditional && !self.reservations.is(self.hart(core, context), line) {
             // It fails in any case.
             let hart = self.hart(core, context);
             self.reservations.release(hart);
-            return Answer::Ready { at, value: 1 };
+            return MemoryAnswer::Ready { at, value: 1 };
         }
         let entry = BufferedAccess { address, value, ready: at, tag, context, width, kind };
         let node = &mut self.nodes[core];
@@ -61,13 +61,13 @@ impl<D: Device> CoherentMemory<D> {
             let slot = way.slot as usize;
             node.statistics.data_hits += 1;
             let value = self.write_slot(core, slot, &entry);
-            return Answer::Ready { at, value: if kind == BufferedKind::Store { 0 } else { value } };
+            return MemoryAnswer::Ready { at, value: if kind == BufferedKind::Store { 0 } else { value } };
         }
         node.stores.push(entry);
         let hart = self.hart(core, context);
         self.undrained[hart] += 1;
         self.wake_stores(core, at);
-        if kind == BufferedKind::Store { Answer::Ready { at, value: 0 } } else { Answer::Pending }
+        if kind == BufferedKind::Store { MemoryAnswer::Ready { at, value: 0 } } else { MemoryAnswer::Pending }
     }
 
     /// A store of the only context of a node that is performed at once. False: nothing has happened.
@@ -261,25 +261,25 @@ impl<D: Device> CoherentMemory<D> {
 
     /// A request that is not to memory.
     #[cold]
-    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> MemoryAnswer {
         let MemoryRequest { core, context, tag, address, width, kind } = *request;
         if self.region(address, width) != AddressKind::Device {
-            return Answer::Fault;
+            return MemoryAnswer::Fault;
         }
         let (kind, value) = match kind {
             RequestKind::Load => (BufferedKind::DeviceRead, 0),
             RequestKind::Store { value } => (BufferedKind::DeviceWrite, value),
-            _ => return Answer::Fault,
+            _ => return MemoryAnswer::Fault,
         };
         if self.nodes[core].stores.entries.len() == self.config.store_buffer {
             self.nodes[core].statistics.store_buffer_full += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         let at = cycle + self.config.data.hit;
         self.nodes[core].stores.push(BufferedAccess { address, value, ready: at, tag, context, width, kind });
         let hart = self.hart(core, context);
         self.undrained[hart] += 1;
         self.wake_stores(core, at);
-        Answer::Pending
+        MemoryAnswer::Pending
     }
 }

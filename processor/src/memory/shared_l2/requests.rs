@@ -5,7 +5,7 @@ use super::l2::Which;
 use super::write_buffer::{BufferedAccess, BufferedKind};
 use super::{Load, SharedL2};
 use crate::memory::backing::mask;
-use crate::memory::system::{AddressKind, Answer, Device, MemoryRequest, MemorySystem, RequestKind};
+use crate::memory::system::{AddressKind, Device, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
 impl<D: Device> SharedL2<D> {
     /// A core has a new request for a line or a write, which can take the bus from this cycle on.
@@ -19,7 +19,7 @@ impl<D: Device> SharedL2<D> {
     }
 
     #[inline]
-    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> Answer {
+    pub(super) fn load(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool) -> MemoryAnswer {
         let MemoryRequest { core, context, address, width, .. } = *request;
         let (first, last) = (address >> self.shift, (address + u64::from(width) - 1) >> self.shift);
         let caches = &mut self.cores[core];
@@ -28,12 +28,12 @@ impl<D: Device> SharedL2<D> {
         let at = cycle + caches.data.hit;
         if !caches.data.banks_are_free(address, width.into(), cycle) {
             caches.data_statistics.bank_conflicts += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         if covered == mask(width) && !reserves {
             caches.data.take_banks(address, width.into(), cycle);
             caches.data_statistics.forwarded += 1;
-            return Answer::Ready { at, value: bytes };
+            return MemoryAnswer::Ready { at, value: bytes };
         }
         if (first != last || caches.data.find(first).is_none())
             && let Some(answer) = self.miss(cycle, request, reserves, first, last)
@@ -47,11 +47,18 @@ impl<D: Device> SharedL2<D> {
             let hart = self.hart(core, context);
             self.reservations.set(hart, first);
         }
-        Answer::Ready { at, value: self.backing.load(address, width) & !covered | bytes }
+        MemoryAnswer::Ready { at, value: self.backing.load(address, width) & !covered | bytes }
     }
 
     /// A load that does not hit a single line. `None` if it hits two lines.
-    fn miss(&mut self, cycle: u64, request: &MemoryRequest, reserves: bool, first: u64, last: u64) -> Option<Answer> {
+    fn miss(
+        &mut self,
+        cycle: u64,
+        request: &MemoryRequest,
+        reserves: bool,
+        first: u64,
+        last: u64,
+    ) -> Option<MemoryAnswer> {
         let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let caches = &mut self.cores[core];
         let (mut absent, mut needed) = (0, 0);
@@ -63,7 +70,7 @@ impl<D: Device> SharedL2<D> {
         }
         if needed > caches.data.free_mshrs() {
             caches.data_statistics.mshrs_full += 1;
-            return Some(Answer::Retry);
+            return Some(MemoryAnswer::Retry);
         }
         if absent == 0 {
             for line in first..=last {
@@ -98,22 +105,28 @@ impl<D: Device> SharedL2<D> {
             }
         }
         self.wakes_bus(core, ready);
-        Some(Answer::Pending)
+        Some(MemoryAnswer::Pending)
     }
 
     /// Puts an access into the write buffer of its core.
-    pub(super) fn write(&mut self, cycle: u64, request: &MemoryRequest, kind: BufferedKind, value: u64) -> Answer {
+    pub(super) fn write(
+        &mut self,
+        cycle: u64,
+        request: &MemoryRequest,
+        kind: BufferedKind,
+        value: u64,
+    ) -> MemoryAnswer {
         let MemoryRequest { core, context, tag, address, width, .. } = *request;
         let caches = &mut self.cores[core];
         let stores = kind == BufferedKind::Store;
         if self.requests[core].writes.is_full() {
             caches.data_statistics.write_buffer_full += 1;
-            return Answer::Retry;
+            return MemoryAnswer::Retry;
         }
         if stores {
             if !caches.data.banks_are_free(address, width.into(), cycle) {
                 caches.data_statistics.bank_conflicts += 1;
-                return Answer::Retry;
+                return MemoryAnswer::Retry;
             }
             caches.data.take_banks(address, width.into(), cycle);
             caches.data_statistics.stores += 1;
@@ -123,24 +136,24 @@ impl<D: Device> SharedL2<D> {
         if kind == BufferedKind::Conditional && !self.reservations.is(hart, address >> self.shift) {
             // It fails in any case, so it needs no bus.
             self.reservations.release(hart);
-            return Answer::Ready { at, value: 1 };
+            return MemoryAnswer::Ready { at, value: 1 };
         }
         self.requests[core].writes.push(BufferedAccess { address, value, ready: at, tag, context, width, kind });
         self.undrained[hart] += 1;
         self.wakes_bus(core, at);
-        if stores { Answer::Ready { at, value: 0 } } else { Answer::Pending }
+        if stores { MemoryAnswer::Ready { at, value: 0 } } else { MemoryAnswer::Pending }
     }
 
     /// A request that is not to memory.
     #[cold]
-    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> Answer {
+    pub(super) fn outside(&mut self, cycle: u64, request: &MemoryRequest) -> MemoryAnswer {
         if self.region(request.address, request.width) != AddressKind::Device {
-            return Answer::Fault;
+            return MemoryAnswer::Fault;
         }
         match request.kind {
             RequestKind::Load => self.write(cycle, request, BufferedKind::DeviceRead, 0),
             RequestKind::Store { value } => self.write(cycle, request, BufferedKind::DeviceWrite, value),
-            _ => Answer::Fault,
+            _ => MemoryAnswer::Fault,
         }
     }
 }

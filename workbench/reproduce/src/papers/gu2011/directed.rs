@@ -6,7 +6,7 @@ use mb_moped::{Moped, MopedParameters, presets};
 use mb_processor::Memory;
 use mb_processor::directory::protocol::{CacheState, DeviceTransactions};
 use mb_processor::directory::{CoherentMemory, DirectoryConfig};
-use mb_processor::system::{Answer, Device, DeviceAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
+use mb_processor::system::{Device, DeviceAnswer, MemoryAnswer, MemoryRequest, MemorySystem, NoDevice, RequestKind};
 
 use super::model::Model;
 use super::runs::Transport;
@@ -79,7 +79,7 @@ impl Chip {
         let request = MemoryRequest { core, context: 0, tag: 0, address, width: 8, kind: RequestKind::Store { value } };
         for _ in 0..PATIENCE {
             self.step();
-            if let Answer::Ready { .. } = self.memory.request(self.cycle, request) {
+            if let MemoryAnswer::Ready { .. } = self.memory.request(self.cycle, request) {
                 return Ok(());
             }
         }
