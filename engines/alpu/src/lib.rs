@@ -53,10 +53,10 @@ pub struct AlpuParameters {
     /// From a search to its answer in the unit's output.
     #[parameter(range = 1..=1_000_000)]
     pub search: Cycles,
-    /// The processor writes one command to a unit.
+    /// Time for the processor to write one command to a unit.
     #[parameter(range = 0..=MILLISECOND)]
     pub write: Picos,
-    /// The processor reads one answer of a unit.
+    /// Time for the processor to read one answer of a unit.
     #[parameter(range = 0..=MILLISECOND)]
     pub read: Picos,
     /// Fixed time of every operation on the processor.

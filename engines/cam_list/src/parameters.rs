@@ -15,7 +15,7 @@ pub struct CamListParameters {
     /// Entries of each queue's CAM.
     #[parameter(range = 1..=1_000_000, holds = OldestOfQueue)]
     pub cam: usize,
-    /// Lists behind each CAM, filled in turn and walked side by side.
+    /// Lists behind each CAM, filled in turn and walked in parallel.
     #[parameter(range = 1..=256)]
     pub lists: usize,
     /// Entries of all lists of a queue together, the same number for each; more are in host memory.
@@ -27,7 +27,7 @@ pub struct CamListParameters {
     /// Writing an entry into a CAM.
     #[parameter(range = 1..=MOST_CYCLES)]
     pub cam_insert: Cycles,
-    /// Each step along the lists.
+    /// Each step of a walk along the lists.
     #[parameter(range = 1..=MOST_CYCLES)]
     pub element: Cycles,
     /// Appending an entry to a list.
@@ -36,7 +36,7 @@ pub struct CamListParameters {
     /// Moving an entry from a list to the CAM; searches of the queue and insertions into it wait.
     #[parameter(range = 1..=MOST_CYCLES)]
     pub transfer: Cycles,
-    /// Taking an entry out, after the answer.
+    /// Removing an entry, after the answer.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub remove: Cycles,
     /// From the head of an input queue to the start of the search.
@@ -48,19 +48,19 @@ pub struct CamListParameters {
     /// Whether a search of one queue may overlap one of the other, or operations follow each other.
     #[parameter]
     pub arbiter: Arbiter,
-    /// What masks add to a search of a CAM.
+    /// Additional cycles of a CAM search for ignore bits.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub ternary: Cycles,
-    /// What picking the oldest match adds to a search of a CAM.
+    /// Additional cycles of a CAM search to select the oldest match.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub age_cam: Cycles,
-    /// What picking the oldest match adds to a search of the lists.
+    /// Additional cycles of a list search to select the oldest match.
     #[parameter(range = 0..=MOST_CYCLES)]
     pub age_lists: Cycles,
     /// Reading an entry in host memory.
     #[parameter(range = 1..=MOST_CYCLES)]
     pub spill: Cycles,
-    /// Whether five corrections keep MPI's order, or all is as the paper has it, which breaks it.
+    /// Whether five corrections keep MPI's order, or the design is as published, which breaks it.
     #[parameter]
     pub order: OutcomeOrder,
     /// Operations that can wait at each side, command and network; more are refused for the time being.

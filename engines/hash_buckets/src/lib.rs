@@ -73,17 +73,17 @@ pub enum Links {
 /// Parameters of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, Parameters)]
 pub struct HashBucketsParameters {
-    /// Clock that all costs are counted in; 10 GHz for libraries, whose costs are known to a tenth of a nanosecond.
+    /// Clock in which all costs are counted; 10 GHz for libraries, whose costs are known to a tenth of a nanosecond.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
-    /// What decides an entry's list: the source modulo `buckets`; communicator and source; a hash of all.
+    /// Key that selects an entry's list: the source modulo `buckets`; communicator and source; a hash of all.
     #[parameter]
     pub key: BucketKey,
     /// Modulus of the hash, a prime for the key `envelope`, whose fields lie at powers of two;
     /// without effect for `peer`.
     #[parameter(range = 1..=65_536)]
     pub buckets: u64,
-    /// How an unexpected message is searched for without a key: in one list after the other, or along a chain of all.
+    /// How a search for a message without a key proceeds: in one list after the other, or along a chain of all.
     #[parameter]
     pub wildcard_search: WildcardSearch,
     /// Whether a cancel walks to its receive, since lists are linked one way, or unlinks it at once.
@@ -92,7 +92,7 @@ pub struct HashBucketsParameters {
     /// Fixed cost of every operation.
     #[parameter(range = 0..=1_000_000)]
     pub operation: Cycles,
-    /// Cost of each list looked at.
+    /// Cost of each list searched.
     #[parameter(range = 0..=1_000_000)]
     pub list: Cycles,
     /// Cost of each element read.
@@ -101,7 +101,7 @@ pub struct HashBucketsParameters {
     /// Appending an entry, after the answer.
     #[parameter(range = 0..=1_000_000)]
     pub insert: Cycles,
-    /// Taking an entry out, after the answer.
+    /// Removing an entry, after the answer.
     #[parameter(range = 0..=1_000_000)]
     pub remove: Cycles,
     /// Elements of the memory, both queues together; more are in host memory.
@@ -113,7 +113,7 @@ pub struct HashBucketsParameters {
     /// Operations that can wait; more are refused for the time being.
     #[parameter(range = 1..=1_000_000_000)]
     pub commands: usize,
-    /// Whose time is spent: the NIC's, or the host processor's.
+    /// Processor whose time is spent: that of the NIC, or that of the host.
     #[parameter]
     pub placement: Placement,
 }

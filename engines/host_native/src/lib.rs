@@ -36,16 +36,16 @@ pub const ENTRY: EngineEntry = EngineEntry {
 /// Parameters of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, Parameters)]
 pub struct HostNativeParameters {
-    /// How the library keeps its entries.
+    /// Data structure of the entries.
     #[parameter]
     pub structure: StructureName,
     /// Bytes from one request object to the next, in the structure `list`.
     #[parameter(range = 48..=65_536)]
     pub request: usize,
-    /// Lists that a hash leads to, in the structure `bins`.
+    /// Number of hashed lists, in the structure `bins`.
     #[parameter(range = 1..=65_536)]
     pub bins: usize,
-    /// What the structures `vector` and `adaptive` compare keys with.
+    /// Vector unit with which the structures `vector` and `adaptive` compare keys.
     #[parameter]
     pub vector_unit: VectorUnitName,
 }

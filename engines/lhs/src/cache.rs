@@ -32,7 +32,7 @@ pub(crate) struct Config {
 pub(crate) struct Prefetcher {
     /// Misses in a page before it starts.
     pub(crate) misses: u32,
-    /// Bytes that it stays ahead.
+    /// Bytes that the hardware prefetcher stays ahead.
     pub(crate) ahead: u64,
 }
 

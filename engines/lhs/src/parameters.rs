@@ -16,13 +16,13 @@ pub struct LhsParameters {
     /// Clock of the NIC.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
-    /// Entries of all LH buffers together; none: the NIC does not separate heads.
+    /// Entries of all LH buffers together; with 0 the NIC does not separate heads.
     #[parameter(range = 0..=1_048_576, holds = ByOtherRule)]
     pub slots: usize,
     /// Bytes of an LH buffer entry (entry length register); a power of two.
     #[parameter(range = ENVELOPE..=4096)]
     pub entry: u64,
-    /// Bytes of the pointer to the rest at an entry's end; none if the slot's number says where it is.
+    /// Bytes of the pointer to the rest at an entry's end; 0 if the slot's number identifies the rest.
     #[parameter(range = 0..=64)]
     pub pointer: u64,
     /// Byte of the envelope at which a message's length begins (size information location register).
@@ -34,19 +34,19 @@ pub struct LhsParameters {
     /// LH buffers, which share the entries; the sender's rank modulo their number selects one.
     #[parameter(range = 1..=1024)]
     pub groups: usize,
-    /// Cores that search groups side by side if the receive accepts any sender.
+    /// Cores that search groups in parallel if the receive accepts any sender.
     #[parameter(range = 1..=1024)]
     pub cores: usize,
-    /// Handing a search to several cores and taking the oldest of their matches.
+    /// Time to start a search on several cores and to select the oldest of their matches.
     #[parameter(range = 0..=MILLISECOND)]
     pub join: Picos,
     /// Clock of the host.
     #[parameter(range = 1..=100_000)]
     pub host_clock: Clock,
-    /// The host copies an envelope and compares three integers, all in its cache.
+    /// Cycles of the host to copy an envelope and compare three integers, all in its cache.
     #[parameter(range = 0..=1_000_000)]
     pub r#loop: Cycles,
-    /// The host compares a message with a posted receive.
+    /// Cycles of the host to compare a message with a posted receive.
     #[parameter(range = 0..=1_000_000)]
     pub posted: Cycles,
     /// Fixed cycles of the host for every operation.
@@ -58,7 +58,7 @@ pub struct LhsParameters {
     /// From the host's request of a line of the LH buffer to its use.
     #[parameter(range = 0..=MILLISECOND)]
     pub latency: Picos,
-    /// The host reads an envelope in the large memory.
+    /// Time for the host to read an envelope in the large memory.
     #[parameter(range = 0..=MILLISECOND)]
     pub large: Picos,
     /// Of the bus to the LH buffer, in megabytes (10^6) per second.
@@ -70,7 +70,7 @@ pub struct LhsParameters {
     /// Bytes of a cache line; a power of two.
     #[parameter(range = ENVELOPE..=4096)]
     pub line: u64,
-    /// Bytes that a read from memory fetches: a line, or several beside each other; a power of two.
+    /// Bytes that a read from memory fetches: a line, or several adjacent lines; a power of two.
     #[parameter(range = ENVELOPE..=4096)]
     pub sector: u64,
     /// The hardware prefetcher.
@@ -79,19 +79,19 @@ pub struct LhsParameters {
     /// Misses in a page before the hardware prefetcher starts.
     #[parameter(range = 1..=1024)]
     pub hwp_misses: u32,
-    /// Bytes that it stays ahead.
+    /// Bytes that the hardware prefetcher stays ahead.
     #[parameter(range = 1..=65_536)]
     pub hwp_ahead: u64,
-    /// Bytes of a page, whose end it does not pass; a power of two.
+    /// Bytes of a page, whose end the hardware prefetcher does not pass; a power of two.
     #[parameter(range = 4096..=1 << 30)]
     pub hwp_page: u64,
     /// The loop has a software prefetch instruction for each envelope.
     #[parameter]
     pub swp: bool,
-    /// Bytes from the envelope to the address that it prefetches.
+    /// Bytes from the envelope to the address that the software prefetch names.
     #[parameter(range = 0..=65_536)]
     pub swp_offset: u64,
-    /// Cycles of that instruction.
+    /// Cycles of the software prefetch instruction.
     #[parameter(range = 0..=1_000_000)]
     pub swp_cycles: Cycles,
 }

@@ -36,7 +36,7 @@ pub struct LinearParameters {
     /// Fixed time of every operation.
     #[parameter(range = 0..=1_000_000)]
     pub operation: Picos,
-    /// Whose time is spent: the NIC's, or the host processor's.
+    /// Processor whose time is spent: that of the NIC, or that of the host.
     #[parameter]
     pub placement: Placement,
 }

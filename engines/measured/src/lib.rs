@@ -67,7 +67,7 @@ pub struct MeasuredParameters {
     /// The entries that a search visits: all, or those of communicator and sender with receives from any source.
     #[parameter]
     pub walk: Walk,
-    /// Whose time is spent: the NIC's, or the host processor's.
+    /// Processor whose time is spent: that of the NIC, or that of the host.
     #[parameter]
     pub placement: Placement,
 }

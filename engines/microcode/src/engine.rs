@@ -62,7 +62,7 @@ pub struct MicrocodeParameters {
     /// From an answer in the output FIFO to the list manager's action on it.
     #[parameter(range = 1..=1_000_000)]
     pub reaction: Cycles,
-    /// Taking an item out of its list.
+    /// Removing an item from its list.
     #[parameter(range = 0..=1_000_000)]
     pub unlink: Cycles,
     /// Words that the input FIFO holds.

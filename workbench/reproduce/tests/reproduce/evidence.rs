@@ -218,7 +218,7 @@ fn a_claim_on_a_calibrated_preset_cannot_be_predicted() {
     assert_eq!(
         refused("hemmert2007.ucode.total", "microcode:hemmert2007").to_string(),
         "claim `hemmert2007.ucode.total`: evidence is predicted, but parameter `program` of `microcode:hemmert2007` is \
-         calibrated (hemmert2007.ucode.total: the match function of figure 1, laid out to the word counts of table 1; \
+         calibrated (hemmert2007.ucode.total: the match function of figure 1, written to have the word counts of table 1; \
          portals_lean does the same work in 41 words in place of 44); expected recovered, or an engine with another value \
          that the claim holds with too"
     );
