@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""How tests are spread over processes, and which are left out since they passed on the same files."""
+"""How tests are distributed over processes, and which are left out because they passed on the same files."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.rust_programs import Part
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-# Their tests share nothing, and some take long: each may run in any process.
+# Their tests are independent, and some take long: each may run in any process.
 INDEPENDENT = (
     "tests/test_rust.py",
     "tests/test_pages.py",
@@ -26,7 +26,7 @@ INDEPENDENT = (
 )
 # Tests below these folders build into one folder.
 BUILT_TOGETHER = ("recorder/tests", "examples/mpi/tests")
-# Groups of tests whose processor time is shown; it depends little on what else the machine does.
+# Number of groups of tests whose processor time is shown; it depends little on other load of the machine.
 MOST_SHOWN = 10
 # Tests that run no engine: files and folders.
 WITHOUT_ENGINES = (
@@ -57,7 +57,7 @@ WITHOUT_ENGINES = (
     "tests/test_openmpi.py",
     "tests/test_shared.py",
 )
-# Tests of these files that run some all the same.
+# Tests in these files that run engines nevertheless.
 WITH_ENGINES = ("tests/test_chip_programs.py::test_a_run_writes_a_trace_that_every_command_reads",)
 
 
@@ -98,14 +98,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
 
 @cache
 def _key(reads_file: Callable[[str], bool], *, engines: bool) -> str:
-    """Return the key of a test of Python that runs engines or does not.
+    """Return the key of a Python test, with or without the engines.
 
-    Sources of engines are left to the record of each test, if it can be known which ones it uses.
+    If engines are recorded, the sources of engines are not in the key but in the record of each test.
 
     Parameters
     ----------
     reads_file
-        Which files it can read (`tests/reads.py`).
+        Whether it can read a file (`tests/reads.py`).
     """
     says = unchanged.catalog() if engines else None
 
@@ -123,7 +123,7 @@ def _key(reads_file: Callable[[str], bool], *, engines: bool) -> str:
 def _key_of_program(program: Path, crate: str) -> str:
     """Return the key of a Rust test program.
 
-    Its sources are in the program, and so is what they include.
+    The program contains its sources and the files that they include.
     """
     return unchanged.key(
         lambda name: crate == "xtask" or name.startswith((f"{crate}/", *unchanged.READ_BY_RUST)), [program]
@@ -132,16 +132,16 @@ def _key_of_program(program: Path, crate: str) -> str:
 
 @cache
 def _key_of_noted(crate: str, files: tuple[str, ...]) -> str | None:
-    """Return the key of Rust tests that note which engines they use; None if it cannot be known.
+    """Return the key of Rust tests that record which engines they use; None if it cannot be determined.
 
-    The program itself changes with any engine.
+    The program is not part of the key, because it changes with every engine.
 
     Parameters
     ----------
     crate
         Its folder.
     files
-        Sources that may use engines without a note.
+        Sources that may use engines without a record.
     """
     if (says := unchanged.catalog()) is None:
         return None
@@ -175,7 +175,7 @@ def key_of(item: pytest.Item) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what passed before, and put the longest group first."""
+    """Leave out tests that passed before, and run the longest group first."""
     record = os.environ.get(unchanged.RECORD)
     if record is None:
         return
@@ -210,7 +210,7 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note the processor time before the fixtures of a test, and forget the engines of the one before."""
+    """Record the processor time before the fixtures of a test, and begin a new record of engines."""
     item.stash[BEGAN] = processor_seconds()
     if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
         used.begin()
@@ -220,7 +220,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    """Keep which engines a fixture uses."""
+    """Record which engines a fixture uses."""
     used = request.config.stash.get(ENGINES_USED, None)
     with nullcontext() if used is None else used.making(fixturedef.argname):
         return (yield)
@@ -240,10 +240,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 class Recorder:
-    """Collects outcome and time of each test, in the process that controls the others."""
+    """Collects the outcome and time of each test in the controlling process."""
 
     def __init__(self, path: Path) -> None:
-        """Keep what was recorded of tests that do not run this time."""
+        """Keep the records of tests that do not run this time."""
         self.path = path
         self.results = unchanged.load(path)
         self.seconds: dict[str, float] = {}
@@ -272,7 +272,7 @@ class Recorder:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over how many tests a process of xdist left out: each leaves out the same."""
+        """Take the number of tests left out from an xdist process; it is the same in all of them."""
         self.left_out = max(self.left_out, getattr(node, "workeroutput", {}).get("left_out", 0))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -285,7 +285,7 @@ class Recorder:
         part.replace(self.path)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say which groups took most processor time, and how many tests were left out."""
+        """Print the groups that took most processor time, and the number of tests left out."""
         most = sorted(self.processor.items(), key=lambda pair: -pair[1])[:MOST_SHOWN]
         if most:
             total = sum(self.processor.values())
@@ -300,7 +300,7 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record results in the process that controls the others; tests may interrupt what they start."""
+    """Record results in the controlling process; let tests interrupt the processes that they start."""
     # A shell starts background jobs with SIGINT ignored, which every process of a test would inherit.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -2,7 +2,7 @@
 """Which engines each test uses, as a build for tests notes them (`workbench/catalog/src/used.rs`).
 
 A test has used the engines of its call, of its fixtures, also of those that an earlier test made, and of
-what it gets from a function that is `remembered`. Other caches that tests share have no place here.
+values of functions that are `remembered`. Tests must not share other caches of results of engines.
 """
 
 import os
@@ -42,7 +42,7 @@ def apart() -> Iterator[set[str]]:
 
 
 def remembered(function: Callable[[str], Value]) -> Callable[[str], Value]:
-    """Call a function once for each argument; who asks for the value again has used the same engines."""
+    """Call a function once for each argument; a later caller has used the same engines."""
     known: dict[str, tuple[Value, set[str]]] = {}
 
     def call(argument: str) -> Value:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command `matchbench`, forked from a process that has imported the package.
 
-Importing polars and its like takes longer than most commands under test. With MATCHBENCH_FORKED, as
+Importing polars and similar packages takes longer than most commands under test. With MATCHBENCH_FORKED, as
 `make test` sets it, each process of pytest starts one server, which imports every module of the package and
 then forks for each command. The fork has the standard streams, directory, arguments, environment and signals
 of its client (`forked.c`) and runs `matchbench.__main__.main`.
-Without the variable (pytest alone, and `make nightly`) a command is a process of its own. So it is for
-commands with other variables of the interpreter, and for pages that are to show what a user starts.
+A command is a separate process without this variable (pytest alone, and `make nightly`), with other variables
+of the interpreter, and on pages whose commands are started as a user starts them.
 
 Shared by forks: the seed of hashes, modules that a command forgot to import, and within a session what
 `tests/shared.py` keeps: measurements of papers, and the C runner of `mpi conform`.
@@ -53,7 +53,7 @@ def command(*, as_a_user: bool = False) -> tuple[str, ...]:
     Parameters
     ----------
     as_a_user
-        A process of its own in any case.
+        Start a separate process in any case.
     """
     return _REAL if as_a_user or SWITCH not in os.environ else (str(_server()[0]),)
 
@@ -194,7 +194,7 @@ def _serve(listening: socket.socket, end: int) -> Request | None:
 
 
 def _become(request: Request) -> None:
-    """Take over what a process of its own would have been started with."""
+    """Take the directory, arguments, environment and streams that a separate process would have."""
     for target, stream in enumerate(request.streams):
         os.dup2(stream, target)
         os.close(stream)
@@ -240,14 +240,14 @@ def _main() -> None:
 
 
 def _end(status: int) -> NoReturn:
-    """End the fork without taking the interpreter apart, which would copy most of the server's memory."""
+    """End the fork without finalizing the interpreter, which would copy most of the server's memory."""
     threading._shutdown()  # type: ignore[attr-defined] # waits for threads, as the interpreter does
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        # The interpreter has a status of its own for it.
+        # The interpreter has a separate status for it.
         sys.exit(status)
     os._exit(status)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Ranks of the system's MPIs that sleep while they wait, where their speed is not what is tested.
+"""Ranks of the system's MPIs that sleep while they wait, for tests that do not measure their speed.
 
-`mpi/idle.c` says why. `make nightly` runs the tests of MPIs without it, on the libraries as they are.
+`mpi/idle.c` gives the reason. `make nightly` runs the tests of MPIs on the unmodified libraries.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def library() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables with which ranks sleep while they wait; none in `make nightly`."""
+    """Return the environment variables with which ranks sleep while they wait; none in `make nightly`."""
     if PREFIXES in os.environ:
         return {}
     return {

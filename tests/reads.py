@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Which files of the repository a test of Python can read: those in its key (`tests/unchanged.py`).
+"""Which files of the repository a Python test can read: those in its key (`tests/unchanged.py`).
 
-That is every file but two kinds, of which a test reads only what it names:
+These are all files except two kinds, of which a test reads only those that it names:
 
-- other files of tests: a test depends on those whose names occur in its file, and in the ones that it uses.
+- other test files: a test depends on those whose names occur in its file, and in the test files that it uses.
 - prose and files for developers (`NAMED`): a test depends on those that these files or the helpers of tests
-  name, a page on itself and on those that its blocks of commands name.
+  name; the test of a page depends on that page and on those that its commands name.
 
 A test that asks for all files of a kind, instead of naming them, depends on every file.
 """
@@ -23,10 +23,10 @@ NAMED = re.compile(
     r"(?!spec/).*\.md$|(?:\.ci|fuzz)/|(?:\.gitignore|CITATION\.cff|LICENSE-\w+|(?:clippy|deny|rustfmt)\.toml)$"
 )
 PAGE = re.compile(r"[\w./-]*\w\.md\b")
-# Words of a test that looks for files or puts their names together, and of a command that does.
+# Text of a test that searches for files or composes their names, and of a command that does so.
 LOOKS_FOR = re.compile(r"test_\*|[*}]\.md\b|\bls-files\b")
 COMMAND_LOOKS_FOR = re.compile(r"^\$ .*(?:\*\.md|\b(?:find|git|ls|tree)\b|\bgrep -\w*r)", re.MULTILINE)
-# It finds its pages so; each is a parameter.
+# This test file searches for pages, and has each as a parameter.
 PAGES = "tests/test_pages.py"
 
 
@@ -46,7 +46,7 @@ def _tests() -> dict[str, list[str]]:
 
 @cache
 def _helpers() -> str:
-    """Return the text of what tests import that is no test."""
+    """Return the text of the modules that tests import and that have no tests."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
     own = Path(__file__).name
     return "\n".join(
@@ -71,7 +71,7 @@ def tests_of(test: str) -> frozenset[str]:
 
 
 def _depends_on(tests: frozenset[str], text: str) -> Callable[[str], bool]:
-    """Return what depends on these files of tests, and on files of which a text has the end of the path."""
+    """Return whether a path is one of these test files, or ends as a path in the text does."""
     pages = tuple(f"/{page.lstrip('./')}" for page in PAGE.findall(text))
 
     def depends_on(name: str) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What several tests need and one of them makes, also when they run in several processes.
+"""Files and results that several tests use and that one of them makes, also if they run in several processes.
 
-Libraries and programs that make builds stay in `target/tests` between runs: make knows what is fresh. Other
-things are kept until pytest ends, in the folder that MATCHBENCH_SESSION names.
+Libraries and programs that make builds stay in `target/tests` between runs: make decides what is up to date.
+Everything else is kept until pytest ends, in the folder that MATCHBENCH_SESSION names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SESSION = "MATCHBENCH_SESSION"
 OF_MAKE_TEST = "MATCHBENCH_FORKED"
 _BUILT = ROOT / "target" / "tests"
-# For `netproc build`, which a user lets compile everything each time.
+# For `netproc build`, which compiles everything each time when a user runs it.
 _ONCE = str(ROOT / "tests" / "compile_once.sh")
 COMPILE_ONCE = ("--cc", _ONCE) if OF_MAKE_TEST in os.environ else ()
 # Another compiler builds into another folder.
@@ -40,7 +40,7 @@ _COMPILERS = ("cc", "gcc", "rustc", "riscv64-linux-gnu-gcc", "mpicc.openmpi", "m
 
 
 def begin() -> None:
-    """Make the folder of a session, in the process that starts the others; it is removed when that ends."""
+    """Make the folder of a session in the process that starts the others, and remove it when that ends."""
     folder = tempfile.mkdtemp(prefix="matchbench-session-")
     os.environ[SESSION] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -66,7 +66,7 @@ def once(name: str, make: Callable[[Path], None]) -> Path:
     name
         Its name in the folder of the session.
     make
-        Makes it at the path that it is given. Another call makes it if this one fails.
+        Makes it at the path that it is given. If it fails, the next call makes it.
     """
     if SESSION not in os.environ:
         begin()
@@ -141,7 +141,7 @@ def mbmatch() -> Path:
 
 def build_runners_once() -> None:
     """Let this process build the C runner of `mpi conform` once in a session for each MPI."""
-    # Not needed by what imports this module alone.
+    # Most modules that import this one do not need it.
     from matchbench.mpi import conform_runner
 
     build = conform_runner.build_runner
@@ -165,7 +165,7 @@ def build_runners_once() -> None:
 def reproduction(
     measure: Callable[..., Reproduction], paper: str, *, jobs: int | None = None
 ) -> Reproduction:
-    """Measure a paper once in a session, and once more with what only figures show.
+    """Measure a paper once in a session, and once more with the measurements that only figures show.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ the tests, the longest group first; without them, those of `tests/seconds.json` 
 
 A test that runs engines depends on the sources of those that it used: a build for tests notes them in the
 folder that MATCHBENCH_ENGINES_USED names (`workbench/catalog/src/used.rs`). What the catalog says about
-engines without running them is part of the key.
+engines without running them is also part of the key.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ TOOLS = (
 
 # What Rust tests read when they run, besides the files of their own crate. Those of xtask read every file.
 READ_BY_RUST = ("examples/", "guest/", "spec/")
-# Sources of which nothing gets into the module of Python.
+# Sources that the Python module does not contain.
 RUST_TESTS = re.compile(r"/(?:benches|tests)/.*\.rs$")
 # Commands that run engines: a page without them runs none.
 ENGINE_COMMANDS = re.compile(
@@ -61,14 +61,14 @@ ENGINE_COMMANDS = re.compile(
 
 # Sources of an engine, by its name.
 ENGINE_SOURCES = re.compile(r"^engines/(\w+)/src/.*\.rs$")
-# Folders of which no Rust program is made, and which none reads.
+# Folders from which no Rust program is built, and which none reads.
 NOT_OF_RUST = ("benches/", "docs/", "integrations/", "python/", "recorder/", "tests/", "traces/")
 
 
 class Result(TypedDict):
-    """What is recorded of a test: the key with which it passed, if it did, its seconds, and what it used.
+    """The record of a test: the key with which it passed, if it did, its seconds, and the engines it used.
 
-    Each engine that it used has the digest of its sources.
+    Each engine is recorded with a digest of its sources.
     """
 
     key: str | None
@@ -107,7 +107,7 @@ def _digests() -> dict[str, bytes]:
 
 @cache
 def _surroundings() -> bytes:
-    """Return a digest of what is outside of the repository."""
+    """Return a digest of the tools and variables outside of the repository that can change results."""
     digest = hashlib.blake2b(sys.version.encode())
     for tool in TOOLS:
         path = shutil.which(tool)
@@ -129,7 +129,7 @@ def key(depends_on: Callable[[str], bool], files: Iterable[Path] = (), text: str
     files
         Further files, such as a compiled program.
     text
-        Whatever else it depends on.
+        Other data on which it depends.
     """
     digest = hashlib.blake2b(_surroundings() + text.encode())
     for name, content in _digests().items():
@@ -170,7 +170,7 @@ def rust_sources(folder: str) -> list[str]:
 def catalog() -> str | None:
     """Return what the catalog says about its engines without running them.
 
-    None if it is not a build for tests that runs, or if it says nothing since it has a defect.
+    None if the running build is not one for tests, or if it prints nothing because of a defect.
     """
     program = os.environ.get(PARAMETERS)
     if program is None or not Path(program).exists():
@@ -183,7 +183,7 @@ def catalog() -> str | None:
 
 @cache
 def engine_digest(engine: str) -> str:
-    """Return a digest of the sources of an engine; of those of all if there is none of that name."""
+    """Return a digest of the sources of an engine, or of all engines if none has this name."""
     of_all = {source[1] for name in _digests() if (source := ENGINE_SOURCES.search(name))}
     digest = hashlib.blake2b(digest_size=16)
     for name, content in _digests().items():
@@ -194,7 +194,7 @@ def engine_digest(engine: str) -> str:
 
 
 def passed(result: Result | None, key: str) -> bool:
-    """Return whether a test has passed with this key, and with the engines that it used as they are now."""
+    """Return whether a test has passed with this key, and the engines that it used are unchanged."""
     if result is None or result["key"] != key:
         return False
     return all(engine_digest(name) == digest for name, digest in result["engines"].items())
@@ -220,7 +220,7 @@ def slowest_first(
     seconds
         Recorded times of tests.
     usual
-        Times of groups of which nothing is recorded. The others of these come last.
+        Times of groups without a recorded time. Groups that have neither come last.
     """
     groups: dict[str, list[str]] = {}
     for name in names:

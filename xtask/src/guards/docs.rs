@@ -79,8 +79,7 @@ pub(crate) fn named_tests(tree: &Tree) -> Vec<Objection> {
     objections
 }
 
-/// Objects to commands of README and CONTRIBUTING that nobody can type: unknown words and make
-/// targets that do not exist.
+/// Objects to commands of README and CONTRIBUTING that do not exist: unknown words and make targets.
 pub(crate) fn commands(tree: &Tree) -> Vec<Objection> {
     let makefile = tree.text("Makefile").unwrap_or_default();
     let targets: BTreeSet<&str> = makefile
