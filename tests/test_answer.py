@@ -212,7 +212,7 @@ def test_a_trace_that_did_not_finish_has_no_answer() -> None:
     found = constructed({"t": 0.1})
     nothing = found.reference.with_columns(cost_share=pl.lit(None, dtype=pl.Float64))
     said = dataclasses.replace(found, reference=nothing).answer.sentences
-    assert said["matters"] == "Whether matching matters is open: no trace finished its replay."
+    assert said["matters"] == "It is unknown whether matching matters: no trace finished its replay."
 
 
 @pytest.mark.parametrize(

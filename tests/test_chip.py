@@ -160,8 +160,8 @@ def test_a_program_that_is_not_static_is_an_error(tmp_path: Path, capfd: pytest.
     headers = int.from_bytes(file[32:40], "little")
     for place, value, found in (
         (headers, [3, 0, 0, 0], "a dynamically linked program"),
-        (16, [3], "a shared library or a program at any address"),
-        (16, [1], "an ELF file that is no program"),
+        (16, [3], "a shared library or a position-independent program"),
+        (16, [1], "an ELF file that is not executable"),
         (39, [1], "an ELF file that ends in its headers"),
     ):
         changed = bytearray(file)

@@ -253,7 +253,7 @@ def test_a_trace_needs_the_recorder_a_core_for_each_rank_and_an_unused_directory
     for program, words, message in (
         ("wrong", ["--trace", str(tmp_path / "new")], "found no recorder in it"),
         ("traced", ["--trace", str(tmp_path / "new"), "--cores", "1"], "--trace: found 2 ranks on 1 cores"),
-        ("traced", ["--trace", str(tmp_path)], f"{tmp_path}: is not an empty directory"),
+        ("traced", ["--trace", str(tmp_path)], f"{tmp_path}: found other files, expected an empty directory"),
     ):
         assert main(["chip", "run", str(folder / program), "--ranks", "2", *SMALL, *words, "send"]) == 2
         assert message in capfd.readouterr().err

@@ -259,10 +259,10 @@ def test_an_export_has_one_row_per_record(matchbench: Command, halo: mb.Trace, t
     assert table.height == halo.records
     assert table["rank"].value_counts().sort("rank")["count"].to_list() == halo.native.rank_records()
     assert table.filter(pl.col("kind").cast(pl.String) == "Send").height == 480
-    message = "halo.parquet: exists; choose another name or give --force"
+    message = "halo.parquet: found an existing file; choose another name or give --force"
     assert_refused(matchbench("trace", "export", halo.path, "-o", "halo.parquet"), message)
     done = matchbench("trace", "export", halo.path, "-o", ".", "--force")
-    assert_refused(done, ".: is a directory")
+    assert_refused(done, ".: found a directory, expected a file; add a name")
 
 
 def test_a_pattern_refuses_invalid_parameters(matchbench: Command, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_trace_is_overwritten_only_with_force(matchbench: Command, tmp_path: P
     words = ("generate", "depth", "--ranks", "2", "-o", "x")
     assert matchbench(*words).returncode == 0
     first = (tmp_path / "x" / "bundle.mbt").read_bytes()
-    message = "x: holds earlier output; choose another directory or give --force"
+    message = "x: found earlier output; choose another directory or give --force"
     assert_refused(matchbench(*words), message)
     assert matchbench(*words, "--force").returncode == 0
     assert (tmp_path / "x" / "bundle.mbt").read_bytes() == first
@@ -299,7 +299,7 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     # Every search of this trace visits one entry at most, so there is no plot by depth.
     plots = {f"halo.{name}.{ending}" for name in ("slowdown", "queues") for ending in ("png", "svg")}
     assert {path.name for path in (tmp_path / "r" / "plots").iterdir()} == plots
-    message = "r: holds earlier output; choose another directory or give --force"
+    message = "r: found earlier output; choose another directory or give --force"
     assert_refused(matchbench(*words), message)
     assert matchbench(*words, "--force").returncode == 0
 
@@ -337,14 +337,16 @@ def test_an_unwritable_output_is_refused_before_the_replays(
     (tmp_path / "file").touch()
     done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "file/r")
     assert done.stdout == ""
-    assert_refused(done, f"file/r: cannot create it in {tmp_path}/file: Not a directory")
+    assert_refused(
+        done, f"file/r: cannot create it in {tmp_path}/file: Not a directory; choose another directory"
+    )
 
 
 def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("text")
     done = matchbench("compare", halo.path, "--engine", "ideal", "-o", "mine", "--force")
-    message = "mine: not empty, and no `results.json` of earlier output in it; choose another directory"
+    message = "mine: found other files and no `results.json` of earlier output; choose another directory"
     assert (done.returncode, done.stderr) == (BAD_INPUT, f"matchbench: {message}\n")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "text"
 

@@ -192,7 +192,7 @@ def test_rows_of_another_plan_or_matrix_are_not_mixed(tmp_path: Path) -> None:
         assert again.names == list(NAMES)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
-    with pytest.raises(MatchbenchError, match=r"not empty, and no `matrix\.json` of earlier output in it"):
+    with pytest.raises(MatchbenchError, match=r"found other files and no `matrix\.json` of earlier output"):
         run_matrix(MATRIX, MPI, Plan(), tmp_path / "full", Examined(), force=True)
     other = Mpi(compiler="mpicc", launcher=("mpirun",), flavour="openmpi")
     with pytest.raises(MatchbenchError, match="found launcher mpirun of flavour openmpi; expected hydra"):
@@ -210,7 +210,7 @@ def test_shipped_matrices_set_variables_that_reports_show() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("environment = 3", "environment is 3; expected list"),
+        ("environment = 3", "environment: found 3; expected list"),
         ("colour = 'red'", "found key colour; expected about, flavour, environment"),
         ("", "found no environment; expected environments of different names"),
         ("[[environment]]\nname = 'a/b'", "found name 'a/b'; expected letters, digits, dots and hyphens"),

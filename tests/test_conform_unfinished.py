@@ -123,7 +123,7 @@ def test_wherever_it_is_interrupted_the_same_command_goes_on(
         assert not simulation.kept.exists()
     # What is finished is not begun again.
     assert simulation() == 2
-    assert "holds earlier output" in capsys.readouterr().err
+    assert "found earlier output" in capsys.readouterr().err
 
 
 def test_it_is_interrupted_again_and_again(simulation: Simulation) -> None:

@@ -205,7 +205,7 @@ def test_a_diagram_of_an_interval_is_written(
     assert Path("cpu.kanata").read_text().startswith("Kanata\t0004\n")
     status, out, err = run(capfd, *words)
     assert (status, out) == (2, "")  # before the program runs
-    assert err == "matchbench: cpu.kanata: exists; choose another name or give --force\n"
+    assert err == "matchbench: cpu.kanata: found an existing file; choose another name or give --force\n"
     assert run(capfd, *words, "--force")[0] == 0
     for core in ["ppc440", "barrel", "smt2"]:
         file = Path(f"{core}.kanata")

@@ -268,7 +268,7 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         (("mpi", "--headers", "bytes.toml"), "bytes.toml: byte 0 is not UTF-8; expected UTF-8 text"),
         (
             ("mpi", "--headers", HEADERS, "--set", "program=mpi"),
-            "parameter `program`: has no effect here; give PROGRAM instead",
+            "parameter `program`: found a value, which has no effect here; give PROGRAM instead",
         ),
         (
             ("mpi", "--headers", HEADERS, "--set", "fifo=1"),

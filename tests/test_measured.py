@@ -97,6 +97,6 @@ def test_a_busy_host_is_reported() -> None:
 
     assert found(10, 12.5) == disturbed(None) == []
     assert found(10, 12.6) == [
-        "the quartiles of the repetitions lie far apart: something else ran on this host"
+        "the quartiles of the repetitions are far apart: other programs ran on this host"
     ]
     assert len(found(0, 1)) == 1

@@ -178,7 +178,7 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
         ),
         (
             ["--mpicc", "FAKE", "-o", "used"],
-            "used: not empty, and no `mpi-bench.json` of earlier output in it; choose another directory",
+            "used: found other files and no `mpi-bench.json` of earlier output; choose another directory",
         ),
         (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
     ],
@@ -339,7 +339,7 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
     done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *only)
     assert (done.returncode, done.stderr) == (
         2,
-        "matchbench: o: holds earlier output; choose another directory or give --force\n",
+        "matchbench: o: found earlier output; choose another directory or give --force\n",
     )
     own = tmp_path / "own.csv"
     own.write_text(
@@ -368,8 +368,11 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
             '{"format": "matchbench-mpi-bench", "version": 2}',
             "found version 2, expected 1 to 1; use a newer matchbench",
         ),
-        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows`: expected a list"),
-        ('{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}', "row 1: expected an object"),
+        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows`: found another type, expected a list"),
+        (
+            '{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}',
+            "row 1: found another type, expected an object",
+        ),
         (
             '{"format": "matchbench-mpi-bench", "version": 1, "rows": [{"name": "a", "kind": "k"}]}',
             "row 1: `pattern`: found None, expected text",

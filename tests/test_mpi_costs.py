@@ -67,7 +67,7 @@ def test_a_row_with_measured_costs_is_marked_and_has_no_assumption(tmp_path: Pat
         ("{", "not JSON: "),
         ("[]", "found another kind of file, expected a result of `matchbench mpi bench`"),
         (json.dumps(result(version=2)), "found version 2, expected 1 to 1; use a newer matchbench"),
-        (json.dumps(result(costs=None)), "`costs.posted` is missing: the series `preposted/tags` and "),
+        (json.dumps(result(costs=None)), "found no `costs.posted`; measure the series `preposted/tags` and "),
         (
             json.dumps(result(costs={"posted": POSTED | {"entry_l1_ns": -1}})),
             "`costs.posted.entry_l1_ns`: found -1, expected nanoseconds, 0 or more",
@@ -77,7 +77,7 @@ def test_a_row_with_measured_costs_is_marked_and_has_no_assumption(tmp_path: Pat
             "`costs.posted.operation_ns`: found None, expected nanoseconds, 0 or more",
         ),
         (json.dumps(result(mpi={"name": "Open MPI"})), "`mpi.transport`: found None, expected text"),
-        (json.dumps(result(place=3)), "`place` is missing"),
+        (json.dumps(result(place=3)), "found no `place`"),
     ],
 )
 def test_an_invalid_result_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
@@ -92,7 +92,7 @@ def test_an_unused_result_and_a_missing_result_are_refused(tmp_path: Path) -> No
     with pytest.raises(mb.MatchbenchError) as error:
         mb.choose_engines(["linear:bgp"], mpi_bench=tmp_path / "mine.json")
     assert str(error.value) == (
-        f"{tmp_path}/mine.json: no engine of this comparison takes costs from it; "
+        f"{tmp_path}/mine.json: found no engine that takes costs from it; "
         "expected one of: linear:software, linear:software_l2"
     )
     with pytest.raises(mb.MatchbenchError) as error:

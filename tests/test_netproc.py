@@ -308,9 +308,9 @@ def test_damaged_captures_are_refused_with_the_packet(
     whole = netproc.generate({"packets": "5"})
     cases = {
         "cut": (whole[:-3], "packet 5: the file ends 3 bytes early"),
-        "empty": (b"", "begins with 0 bytes; expected a pcap or pcapng file"),
-        "text": (b"hello, world", "begins with the bytes 68 65 6c 6c"),
-        "link": (whole[:20] + struct.pack("<I", 147) + whole[24:], "packet 1: link type 147"),
+        "empty": (b"", "found 0 bytes at the beginning; expected a pcap or pcapng file"),
+        "text": (b"hello, world", "found the bytes 68 65 6c 6c at the beginning"),
+        "link": (whole[:20] + struct.pack("<I", 147) + whole[24:], "packet 1: found link type 147"),
         "none": (whole[:24], "found no packets; expected at least one; capture longer"),
     }
     for name, (data, message) in cases.items():

@@ -119,14 +119,14 @@ def test_the_template_in_c_compiles_and_passes_the_kit(matchbench: Command, tmp_
     assert done.stdout.count("passed") == 7
     again = matchbench("engine", "new", "mine", "--c", "-o", "somewhere/mine")
     assert again.returncode == 2
-    assert "holds earlier output" in again.stderr
+    assert "found earlier output" in again.stderr
 
 
 def test_a_template_has_a_name_of_its_own(matchbench: Command) -> None:
     for name, text in [
-        ("Linear", "found `Linear`, expected at most 41 of a to z, 0 to 9 and _, with a letter first"),
-        ("linear", "`linear` is an engine of matchbench; choose another name"),
-        ("match", "`match` is a word of a programming language; choose another name"),
+        ("Linear", "found `Linear`, expected at most 41 of a to z, 0 to 9 and _, a letter first"),
+        ("linear", "found `linear`, an engine of matchbench; choose another name"),
+        ("match", "found `match`, a reserved word; choose another name"),
     ]:
         done = matchbench("engine", "new", name)
         assert done.returncode == 2
@@ -255,7 +255,7 @@ def test_a_class_without_a_file_is_compared(halo: mb.Trace) -> None:
 
     with pytest.raises(mb.MatchbenchError) as caught:
         mb.compare(halo, [Nothing])
-    assert "refused by the case corpus: spec/cases/" in str(caught.value)
+    assert "rejected by the case corpus: spec/cases/" in str(caught.value)
     assert "`offer` raised NotImplementedError: " in str(caught.value)
     with pytest.raises(
         mb.MatchbenchError, match=r"expected a name, a path, or a subclass of matchbench\.PythonEngine"
@@ -329,7 +329,7 @@ DEFECTS = {
         "parameter `entry`: expected `words` alone",
     ),
     "constructor": ("self.free_at = 0", "self.free_at = 1 // 0", "`__init__` raised ZeroDivisionError: "),
-    "name": ('name = "quick_idea"', 'name = "linear"', "`linear` is an engine of matchbench"),
+    "name": ('name = "quick_idea"', 'name = "linear"', "found `linear`, an engine of matchbench"),
 }
 """What is changed in the template, and why it is refused."""
 

@@ -43,7 +43,7 @@ def test_a_program_that_packs_match_bits_wrongly_is_refused(tmp_path: Path, halo
     with pytest.raises(mb.MatchbenchError) as caught:
         mb.compare(halo, [mb.engine("microcode", program=str(tmp_path / "wrong.mb"))])
     lines = str(caught.value).split("\n")
-    assert "refused by the case corpus: spec/cases/" in lines[0]
+    assert "rejected by the case corpus: spec/cases/" in lines[0]
     assert "the engine says `" in lines[0]
     assert "`, the oracle `" in lines[0]
     assert lines[1].startswith("  1  post of receive 1: bits ")
@@ -62,7 +62,7 @@ def test_sweep_and_size_refuse_a_program_that_packs_match_bits_wrongly(
         done = matchbench(*words)
         assert done.returncode == 2
         assert "wrong.mb (sha256 " in done.stderr
-        assert "refused by the case corpus: spec/cases/" in done.stderr
+        assert "rejected by the case corpus: spec/cases/" in done.stderr
         assert "  1  post of receive 1: bits " in done.stderr, "the listing keeps its lines"
     assert not (tmp_path / "o").exists()
 

@@ -63,7 +63,10 @@ def test_a_directory_that_holds_a_trace_is_refused(
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "meta.json").write_text("{}")
     done = matchbench("record", "-o", "t", "--", "true")
-    assert (done.returncode, done.stderr) == (2, "matchbench: t: holds a trace; choose another directory\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "matchbench: t: found a trace, expected an empty directory; choose another\n",
+    )
 
 
 NOTHING = "matchbench: no MPI rank was recorded: "
@@ -140,7 +143,7 @@ def test_a_program_with_a_static_mpi_is_reported(recorder: Path, matchbench: Com
     done = matchbench("record", "-o", "t", "--", path)
     assert done.returncode == 1
     assert done.stderr.endswith(
-        f"{NOTHING}`{path}` contains a static MPI library, so its calls stay inside; {RELINK}\n"
+        f"{NOTHING}`{path}` contains a static MPI library, which cannot be intercepted; {RELINK}\n"
     )
 
 
@@ -205,7 +208,7 @@ def fake(
         (
             2,
             "stopped",
-            "its recorder stopped (a full disk or another limit); standard error had the reason",
+            "its recorder stopped (a full disk or another limit); the reason is on standard error",
         ),
         (0, "cut", "it ended without MPI_Finalize (a signal, exit or a fatal error)"),
         (4, "aborted", "it called MPI_Abort"),

@@ -332,7 +332,7 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "out" / "claims.json").write_text("[]")
     done = matchbench("reproduce", "hemmert2007", "--system", "hw", "-o", "out")
     assert done.returncode == BAD_INPUT
-    assert done.stderr == "matchbench: out: holds earlier output; choose another directory or give --force\n"
+    assert done.stderr == "matchbench: out: found earlier output; choose another directory or give --force\n"
     words = ["reproduce", "hemmert2007", "--system", "hw", "-o", str(tmp_path / "out"), "--force"]
     assert main(words) == 0
     # Of several papers all places are looked at before the first is measured.
@@ -340,7 +340,7 @@ def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     done = matchbench("reproduce", "hemmert2007", "gu2011", "-o", ".")
     assert (done.returncode, done.stdout) == (BAD_INPUT, "")
     assert (
-        done.stderr == "matchbench: gu2011: holds earlier output; choose another directory or give --force\n"
+        done.stderr == "matchbench: gu2011: found earlier output; choose another directory or give --force\n"
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["gu2011"]
 

@@ -172,7 +172,7 @@ def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a
 def test_wrong_input_is_refused_with_what_was_expected() -> None:
     with mb.Trace.open(SHARED) as trace:
         with pytest.raises(
-            mb.MatchbenchError, match="engine `linear`: has no structure of limited size; expected one of: "
+            mb.MatchbenchError, match="engine `linear`: found no structure of limited size, expected one of: "
         ):
             mb.size(trace, costs=["linear"])
         with pytest.raises(

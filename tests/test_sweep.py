@@ -444,5 +444,5 @@ def test_results_of_another_sweep_are_kept(
     assert main([*words, "--set", "cam=4,8", "--table-only"]) == 0
     before = (tmp_path / "o" / "sweep.json").read_bytes()
     assert main([*words, "--set", "cam=4,16", "--table-only"]) == 2
-    assert capfd.readouterr().err.endswith("holds earlier output; choose another directory or give --force\n")
+    assert capfd.readouterr().err.endswith("found earlier output; choose another directory or give --force\n")
     assert (tmp_path / "o" / "sweep.json").read_bytes() == before

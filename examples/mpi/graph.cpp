@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
 // graph: shortest paths from vertex 0 of a weighted graph with a few very busy vertices, without any global step.
-// Vertices are dealt to the ranks in turn. A rank takes its nearest open vertices, and sends better distances to the
-// owners of their neighbours in many small messages; nobody knows beforehand who sends to whom, or when the last one
-// has come.
+// Vertices are distributed to the ranks in turn. A rank takes its nearest open vertices, and sends shorter distances to
+// the owners of their neighbours in many small messages. No rank knows in advance which ranks send to it, or which
+// message is the last one.
 // Receives take any source: from a pool of posted persistent ones, or by matched probes.
 // The end is found by Safra's token, which counts messages around a ring (Dijkstra, EWD 998, 1987).
 // Check: distances equal those of a serial Dijkstra on the same graph.

@@ -142,8 +142,8 @@ static long board_wrong_pixels(const struct board *board)
     return wrong;
 }
 
-/* A nonblocking send, since the worker may itself be sending; nobody waits for it, since the reply
- * tells that it has arrived. Until then the tile stays where it is. */
+/* A nonblocking send, since the worker may itself be sending. The program does not wait for its completion: the
+ * reply shows that it has arrived. Until then the tile is not moved. */
 static void master_hand_out(struct board *board, int worker, MPI_Comm comm, struct tally *tally)
 {
     MPI_Request request;

@@ -87,7 +87,7 @@ class Change:
     change
         `depth`, `matching`, `compute` or `network`, as in table `variations`.
     factor
-        By which times were multiplied.
+        Factor by which times were multiplied.
     cost
         Share of the run time that matching costs then.
     """
@@ -99,7 +99,7 @@ class Change:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What the result rests on.
+    """What the result depends on.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Trust:
         Traces recorded with more ranks than processors, with the largest ratio, and the largest share of the
         time in which ranks waited for a processor.
     ranks_per_processor, waiting_share
-        These two; None if no trace tells.
+        These two; None if no trace has this information.
     untold
         Traces that do not say whether ranks shared processors.
     incomplete

@@ -56,7 +56,7 @@ def percent(share: float) -> str:
 def _matters(answer: Answer) -> str:
     costs = answer.costs
     if not costs:
-        return "Whether matching matters is open: no trace finished its replay."
+        return "It is unknown whether matching matters: no trace finished its replay."
     if answer.silent:
         programs = "this program" if len(costs) == 1 else f"these {len(costs)} programs"
         return f"Matching costs {programs} nothing: no message matched a receive."
@@ -141,7 +141,7 @@ def _ratios(each: EngineClass) -> str:
 
 def _changes(answer: Answer) -> str:
     if answer.base is None or not answer.changes:
-        return "What would change this was not replayed."
+        return "No replay shows what would change this."
     about = "" if len(answer.costs) == 1 else f" in {answer.worst}"
     if answer.base < MATTERS:
         return _would_matter(answer, about)

@@ -38,7 +38,7 @@ _MATCHING = {
     "match_latency_p99_ns": Column(_F64, "ns", "its 99th percentile, at most 1/16 too high"),
     "match_latency_p999_ns": Column(_F64, "ns", "its 99.9th percentile, at most 1/16 too high"),
     "match_latency_max_ns": Column(_F64, "ns", "its maximum, exact"),
-    "match_search_mean_ns": Column(_F64, "ns", "part of the mean that is none of the next three: search"),
+    "match_search_mean_ns": Column(_F64, "ns", "part of the mean outside of the next three columns: search"),
     "match_waiting_mean_ns": Column(
         _F64, "ns", "part of the mean in which the engine worked on older operations"
     ),
@@ -278,7 +278,7 @@ VARIATIONS = {
     "part": Column(_STR, "", "`engine` or `network`; null unless one parameter changed"),
     "parameter": Column(_STR, "", "its name; null unless one parameter changed"),
     "source": Column(_STR, "", "source of its value, as in section 6; null unless one parameter changed"),
-    "factor": Column(_F64, "", "by which it was multiplied"),
+    "factor": Column(_F64, "", "factor by which it was multiplied"),
     **{name: REFERENCE[name] for name in ("time_ns", "zero_ns", "cost_share")},
 }
 

@@ -17,7 +17,7 @@ MARKER = "README.md"
 """A file that every template has: a directory with it may be replaced."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
-# Words of Rust that are none of Python; an engine's name is one of a crate and a module.
+# Reserved words and crates of Rust that Python does not reserve: an engine's name names a crate and a module.
 _RUST_WORDS = (
     "abstract as become box const crate do dyn enum extern final fn gen impl let loop macro match mod move "
     "mut override priv pub ref self static struct super trait type typeof unsafe unsized use virtual where "
@@ -53,7 +53,7 @@ def write(
     Raises
     ------
     MatchbenchError
-        When the name is none, is that of an engine of matchbench, or the directory is in use.
+        When the name is not allowed, is that of an engine of matchbench, or the directory is in use.
     """
     _check(name)
     source = _sources(checkout) if language == "rust" else {}
@@ -78,13 +78,13 @@ def write(
 
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
-        msg = f"name: found `{name}`, expected at most 41 of a to z, 0 to 9 and _, with a letter first"
+        msg = f"name: found `{name}`, expected at most 41 of a to z, 0 to 9 and _, a letter first"
         raise MatchbenchError(msg)
     if keyword.iskeyword(name) or name in _RUST_WORDS.split():
-        msg = f"name: `{name}` is a word of a programming language; choose another name"
+        msg = f"name: found `{name}`, a reserved word; choose another name"
         raise MatchbenchError(msg)
     if name in {card["name"] for card in _native.engines()}:
-        msg = f"name: `{name}` is an engine of matchbench; choose another name"
+        msg = f"name: found `{name}`, an engine of matchbench; choose another name"
         raise MatchbenchError(msg)
 
 
@@ -99,6 +99,6 @@ def _sources(checkout: Path | None) -> dict[str, str]:
         return dict.fromkeys(folders, f'git = "{_REPOSITORY}"{at}')
     for folder in folders:
         if not (found / folder / "Cargo.toml").is_file():
-            msg = f"{found}: no crate in `{folder}`, expected a checkout of matchbench"
+            msg = f"{found}: found no crate in `{folder}`, expected a checkout of matchbench"
             raise MatchbenchError(msg)
     return {folder: f"path = {json.dumps(str(found.resolve() / folder))}" for folder in folders}

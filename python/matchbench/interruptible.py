@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Native work for which an interrupt does not wait.
+"""Runs native work so that an interrupt does not wait for it.
 
 Python handles a signal in its main thread, between two instructions of its own, so that a signal would wait
 for the end of a native call there. Native work therefore runs in other threads, and the main thread waits for

@@ -86,7 +86,7 @@ class Setup:
     preset, parameters
         Preset of the engine `microcode`, and values that replace parameters of it.
     after_match
-        What happens to a matching item and of a header without a match; a header's own replaces it.
+        What happens to a matching item and to a header without a match; that of a header takes precedence.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Setup:
         for key in ("program", "commands"):
             if key in values:
                 why = "give PROGRAM instead" if key == "program" else "headers come from a file"
-                msg = f"parameter `{key}`: has no effect here; {why}"
+                msg = f"parameter `{key}`: found a value, which has no effect here; {why}"
                 raise MatchbenchError(msg)
         self.name = program
         digest = hashlib.sha256()

@@ -58,7 +58,7 @@ OPTIONS = [
 ]  # these two follow from `nid` and from `max_size` or `min_free`
 OPERATIONS = ["put", "get", "search"]
 AFTER_MATCH: dict[str, AfterMatch] = {"keep": "keep", "remove": "remove", "append": "append"}
-"""What happens to a matching item, and of a header without a match; by its word in files."""
+"""What happens to a matching item and to a header without a match; by its word in files."""
 
 
 @dataclass(frozen=True, slots=True)

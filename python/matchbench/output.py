@@ -35,21 +35,21 @@ def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
         When `path` is in use without `force`, has other contents, or cannot be written.
     """
     if path.exists() and not path.is_dir():
-        msg = f"{path}: is not a directory; choose another path"
+        msg = f"{path}: found a file, expected a directory; choose another path"
         raise MatchbenchError(msg)
     used = path.is_dir() and any(path.iterdir())
     if used and not (path / marker).exists():
-        msg = f"{path}: not empty, and no `{marker}` of earlier output in it; choose another directory"
+        msg = f"{path}: found other files and no `{marker}` of earlier output; choose another directory"
         raise MatchbenchError(msg)
     if used and not force:
-        msg = f"{path}: holds earlier output; choose another directory or give --force"
+        msg = f"{path}: found earlier output; choose another directory or give --force"
         raise MatchbenchError(msg)
     parent = next(each for each in path.absolute().parents if each.exists())
     try:
         _partial(parent / path.name).mkdir()
         _partial(parent / path.name).rmdir()
     except OSError as error:
-        msg = f"{path}: cannot create it in {parent}: {error.strerror}"
+        msg = f"{path}: cannot create it in {parent}: {error.strerror}; choose another directory"
         raise MatchbenchError(msg) from error
 
 
@@ -67,10 +67,10 @@ def check_file(path: Path, *, force: bool = False) -> None:
         When `path` is a directory, exists without `force`, or cannot be created.
     """
     if path.is_dir():
-        msg = f"{path}: is a directory; expected a file; add a name"
+        msg = f"{path}: found a directory, expected a file; add a name"
         raise MatchbenchError(msg)
     if path.exists() and not force:
-        msg = f"{path}: exists; choose another name or give --force"
+        msg = f"{path}: found an existing file; choose another name or give --force"
         raise MatchbenchError(msg)
     parent = next(each for each in path.absolute().parents if each.exists())
     probe = _partial(parent / path.name)
@@ -185,10 +185,10 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
         When `path` is a directory, or exists and `force` is not given.
     """
     if path.is_dir():
-        msg = f"{path}: is a directory"
+        msg = f"{path}: found a directory, expected a file; add a name"
         raise MatchbenchError(msg)
     if path.exists() and not force:
-        msg = f"{path}: exists; choose another name or give --force"
+        msg = f"{path}: found an existing file; choose another name or give --force"
         raise MatchbenchError(msg)
     path.absolute().parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Checks and tests user-defined engines, in a process of their own if they come from a file.
 
-A library can crash or never return. Its check runs in another process, which says what it does next; that
-process is ended when nothing happens for a time, and the last thing that it said is named.
+A library can crash or never return. Its check runs in another process, which reports each step before it
+begins. If the process crashes, or reports nothing for a time and is ended, the error names the last step.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _apart(work: Work, engine: Engine, silence_s: float, tell: Tell) -> Any:
         name = last.partition(":")[0]
         promise = promises.get(name, "an engine can be made")
         return {"passed": passed, "failure": (name, promise, None, f"{last}: {failed}")}
-    msg = f"{origin['path'] if origin else engine.name}: refused in {last}: {failed}"
+    msg = f"{origin['path'] if origin else engine.name}: check failed in {last}: {failed}"
     raise MatchbenchError(msg)
 
 

@@ -2,7 +2,7 @@
 """Engines as classes in Python, for quick ideas: slow, and the one place where Python computes times.
 
 A subclass of :class:`PythonEngine` runs in comparisons, where its rows say so, and in the test kit.
-`docs/own-engine.md` shows one; an idea that lasts belongs into Rust or C.
+`docs/own-engine.md` shows one; a model that is kept should be written in Rust or C.
 """
 
 import hashlib

@@ -265,8 +265,8 @@ def check_unused(directory: Path) -> None:
         When it exists and is not an empty directory.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        what = "holds a trace" if (directory / "meta.json").exists() else "is not an empty directory"
-        msg = f"{directory}: {what}; choose another directory"
+        what = "a trace" if (directory / "meta.json").exists() else "other files"
+        msg = f"{directory}: found {what}, expected an empty directory; choose another"
         raise MatchbenchError(msg)
 
 
@@ -433,7 +433,7 @@ def _why_nothing(command: Sequence[str], flavour: str, status: int, notes: Count
     elif static and not notes[_LOADED]:
         yield f"{nothing}: `{static}` is statically linked, so that nothing can be preloaded; {relink}"
     elif inside:
-        yield f"{nothing}: `{inside}` contains a static MPI library, so its calls stay inside; {relink}"
+        yield f"{nothing}: `{inside}` contains a static MPI library, which cannot be intercepted; {relink}"
     elif not notes[_LOADED]:
         yield (
             f"{nothing}: no process loaded the recorder; expected a launcher that passes LD_PRELOAD, "

@@ -249,7 +249,7 @@ def disturbed(measured: Measured | None) -> list[str]:
     low, high = (measured["kinds"][name][0] for name in ("operation_low_ns", "operation_high_ns"))
     if high <= _QUIET_HOST * low:
         return []
-    return ["the quartiles of the repetitions lie far apart: something else ran on this host"]
+    return ["the quartiles of the repetitions are far apart: other programs ran on this host"]
 
 
 def _waiting(report: Report) -> list[str]:

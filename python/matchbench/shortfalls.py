@@ -17,7 +17,7 @@ STATES: tuple[TraceState, ...] = ("complete", "stopped", "cut", "aborted")
 
 WHY: dict[TraceState, str] = {
     "complete": "with the last finalization of MPI",
-    "stopped": "its recorder stopped (a full disk or another limit); standard error had the reason",
+    "stopped": "its recorder stopped (a full disk or another limit); the reason is on standard error",
     "cut": "it ended without MPI_Finalize (a signal, exit or a fatal error)",
     "aborted": "it called MPI_Abort",
 }

@@ -288,7 +288,9 @@ def _limited(engine: str | Engine) -> tuple[Engine, str]:
     structure = _structure(engine)
     if structure is None:
         known = [card["name"] for card in _native.engines() if _structure(Engine(card["name"]))]
-        msg = f"engine `{engine.name}`: has no structure of limited size; expected one of: {', '.join(known)}"
+        msg = (
+            f"engine `{engine.name}`: found no structure of limited size, expected one of: {', '.join(known)}"
+        )
         raise MatchbenchError(msg)
     key = structure[0]
     if any(each["name"] == key and each["source"] == "user" for each in engine.parameters()):

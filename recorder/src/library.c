@@ -158,7 +158,8 @@ bool mbr_library_learn(void) {
     } else if (strstr(lib->version, "MPICH") || strstr(lib->version, "Intel(R) MPI") || strstr(lib->version, "MVAPICH")) {
         use_mpich(lib);
     } else {
-        mbr_warn("not recorded: unknown MPI library \"%.80s\"", lib->version);
+        mbr_warn("not recorded: found the MPI library \"%.80s\", expected Open MPI, MPICH, Intel MPI, MVAPICH or one with the MPI ABI",
+                 lib->version);
         return false;
     }
 
@@ -195,7 +196,7 @@ bool mbr_library_learn(void) {
     for (unsigned i = 0; i < count; i++) {
         void *address = mbr_library_symbol(functions[i].name);
         if (!address && i < count - optional) {
-            mbr_warn("not recorded: this MPI library has no %s", functions[i].name);
+            mbr_warn("not recorded: found no %s in this MPI library, which the recorder calls", functions[i].name);
             return false;
         }
         memcpy(functions[i].target, &address, sizeof address);

@@ -125,14 +125,14 @@ static void begin_recording(const struct mbr_beginning *beginning, mbr_word sess
     if (!dir || !*dir)
         return;
     if (!run_id_parse(getenv("MATCHBENCH_RECORD_RUN_ID"), &run_id)) {
-        mbr_warn("not recorded: MATCHBENCH_RECORD_RUN_ID must be 16 hexadecimal digits");
+        mbr_warn("not recorded: MATCHBENCH_RECORD_RUN_ID: found another text, expected 16 hexadecimal digits; use `matchbench record`");
         return;
     }
     if (!mbr_library_learn())
         return;
     int rank = 0, world = 0;
     if (!mbr_world_find(session, &rank, &world)) {
-        mbr_warn("not recorded: this MPI library does not know the process set mpi://WORLD");
+        mbr_warn("not recorded: found no process set mpi://WORLD in this MPI library, which the recorder needs");
         return;
     }
     mbr_word parent = mbr_library.comm_null;

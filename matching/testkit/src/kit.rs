@@ -105,7 +105,7 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "refused by {}: {}", self.check.place(), self.text)
+        write!(f, "rejected by {}: {}", self.check.place(), self.text)
     }
 }
 

@@ -110,7 +110,7 @@ def protocol(design: str, migratory: bool) -> None:
     default="moped",
     show_default=True,
     type=click.Choice(["shm", "moped"]),
-    help="What carries messages: shared memory, or the device.",
+    help="Transport of messages: shared memory, or the device.",
 )
 @click.option(
     "--design", default="optcopy", show_default=True, help="Design of MOPED, by the name of its preset."
@@ -385,8 +385,8 @@ def _not_static(file: bytes) -> str | None:
     if _ELF_INTERPRETER in segments:
         return "a dynamically linked program"
     if kind == _ELF_SHARED:
-        return "a shared library or a program at any address"
-    return None if kind == _ELF_EXECUTABLE else "an ELF file that is no program"
+        return "a shared library or a position-independent program"
+    return None if kind == _ELF_EXECUTABLE else "an ELF file that is not executable"
 
 
 def _show_counts(found: ChipRun, seconds: float) -> None:

@@ -113,7 +113,7 @@ def stopped_text(found: Conformance, plan: Plan) -> str:
     reasons = {
         "complete": "every kind of failure was searched for in the planned number of programs",
         "budget": f"the budget of {plan.budget_seconds:g} s was used up; a longer --budget continues further",
-        "no trials left": "hardly a program is without what failing programs need",
+        "no trials left": "nearly every program has a trait that the failing programs need",
         "interrupted": "it was interrupted",
     }
     return reasons.get(found.stopped, found.stopped)

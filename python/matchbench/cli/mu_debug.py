@@ -74,7 +74,7 @@ class Debugger(StateView):
             "watch": Command(
                 "watch [NAME]", "Stop when NAME changes; without NAME: list watches.", self._watch
             ),
-            "unwatch": Command("unwatch NAME", "Watch NAME no longer.", self._unwatch),
+            "unwatch": Command("unwatch NAME", "Stop watching NAME.", self._unwatch),
             "set": Command("set NAME NUMBER", "Write a register or predicate.", self._set),
             "print": Command(
                 "print NAME...", "Show registers, predicates or items by name.", self.print_values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A progress bar on standard error, on a terminal only."""
+"""A progress bar on standard error, if that is a terminal."""
 
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Series of an unfinished `matchbench mpi bench`, kept in a file beside the output until it is complete.
 
-The first line tells what is measured, each other one has a finished series: the lines of its run in the
+The first line describes the measurement, each other one has a finished series: the lines of its run in the
 protocol of `bench_protocol`. A last line that is cut off, by a killed process or a full disk, is ignored.
 """
 

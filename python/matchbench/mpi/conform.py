@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Searches random test programs for outcomes that MPI does not permit, and always ends with an answer.
+"""Searches random test programs for outcomes that MPI does not permit; every search ends with a result.
 
 A program that hangs or crashes ends its job; a new job resumes with the next program. When a kind of failure
 repeats, programs that need the same traits are left out, so that the other kinds are searched for in the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What `matchbench mpi conform` is asked for and what it finds: plan, failures, trials left out, results."""
+"""The plan and the results of `matchbench mpi conform`: failures, trials left out, counts."""
 
 from collections import Counter
 from dataclasses import dataclass, field

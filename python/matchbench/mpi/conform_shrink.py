@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Shrinks a program that failed, within a time limit; the best result so far is always at hand."""
+"""Shrinks a program that failed, within a time limit; the best result so far is always available."""
 
 import math
 import time
@@ -94,7 +94,7 @@ class _Shrinker:
         """Return the first candidate that fails, and fails again in a job of its own.
 
         The second job is needed because a faulty library may corrupt its state, so that later programs of the
-        job fail through no fault of their own.
+        job fail because of an earlier one.
         """
         start, batch = 0, _FIRST_BATCH
         while start < len(candidates):

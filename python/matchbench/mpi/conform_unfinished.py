@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The state of an unfinished `matchbench mpi conform`, kept in a file beside the output until it is complete.
 
-The first line tells what is searched, and the checksum of the second line, which is the state of the search
+The first line has what is searched and the checksum of the second line, which is the state of the search
 (`_Search.state` in `conform.py`). The file is replaced as a whole after each job.
 """
 

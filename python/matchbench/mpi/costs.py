@@ -45,7 +45,7 @@ def software_costs(path: Path, labels: Sequence[str]) -> dict[str, list[Cost]]:
     wanted = [label for label in PRESETS if label in labels]
     if not wanted:
         known = ", ".join(PRESETS)
-        msg = f"{path}: no engine of this comparison takes costs from it; expected one of: {known}"
+        msg = f"{path}: found no engine that takes costs from it; expected one of: {known}"
         raise MatchbenchError(msg)
     result = read(path)
     posted = _member(path, result, "costs", "posted")
@@ -72,10 +72,8 @@ def _member(path: Path, result: Mapping[str, Any], *keys: str) -> Mapping[str, A
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     if not isinstance(found, dict):
-        series = ": the series `preposted/tags` and `unexpected/tags` were not measured" * (
-            keys[0] == "costs"
-        )
-        msg = f"{path}: `{'.'.join(keys)}` is missing{series}"
+        series = "; measure the series `preposted/tags` and `unexpected/tags`" if keys[0] == "costs" else ""
+        msg = f"{path}: found no `{'.'.join(keys)}`{series}"
         raise MatchbenchError(msg)
     return found
 

@@ -166,5 +166,5 @@ def _check(place: str, data: Mapping[str, Any], known: Mapping[str, type]) -> No
             msg = f"{place}: found key {key}; expected {', '.join(known)}"
             raise MatchbenchError(msg)
         if not isinstance(value, known[key]) or isinstance(value, bool):
-            msg = f"{place}: {key} is {value!r}; expected {known[key].__name__}"
+            msg = f"{place}: {key}: found {value!r}; expected {known[key].__name__}"
             raise MatchbenchError(msg)

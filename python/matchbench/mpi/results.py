@@ -191,7 +191,7 @@ def read(path: Path) -> dict[str, Any]:
         raise MatchbenchError(msg)
     rows = whole.get("rows")
     if not isinstance(rows, list):
-        msg = f"{path}: `rows`: expected a list"
+        msg = f"{path}: `rows`: found another type, expected a list"
         raise MatchbenchError(msg)
     whole["rows"] = [_row(row, f"{path}: row {at}") for at, row in enumerate(rows, 1)]
     return whole
@@ -222,7 +222,7 @@ def read_rows(path: Path) -> list[Row]:
 def _row(row: object, where: str) -> Row:
     """Check a row's columns and types; numbers may be text, as in CSV."""
     if not isinstance(row, dict):
-        msg = f"{where}: expected an object"
+        msg = f"{where}: found another type, expected an object"
         raise MatchbenchError(msg)
     checked: Row = {}
     for column, kind in ROWS.items():

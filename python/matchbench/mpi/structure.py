@@ -96,7 +96,7 @@ def _wildcards(kind: str, curves: Mapping[str, Curve]) -> list[str]:
         if wild and wild.verdict == "linear" and tags.verdict == "flat":
             said.append(
                 f"Receives from any source are in a list that every message walks{_costs(wild)}: "
-                "wildcards defeat the key."
+                "the key does not help with wildcards."
             )
         elif wild and wild.verdict == "linear" and _verdict(curves, "sources") == "flat":
             said.append(f"Receives from any source slow messages of every source{_costs(wild)}.")

@@ -82,8 +82,9 @@ def _equal_times(ranked: pl.DataFrame) -> str:
     if not isinstance(least, float) or not isinstance(most, float):
         return "Application times are unknown; match latencies are compared."
     return (
-        f"What varies does not matter to the application time: slowdowns are {least:.4f} to {most:.4f}, "
-        f"{100 * (most / least - 1):.2g} % apart; match latencies are compared instead."
+        "The varied parameters do not change the application time noticeably: "
+        f"slowdowns are {least:.4f} to {most:.4f}, {100 * (most / least - 1):.2g} % apart; "
+        "match latencies are compared instead."
     )
 
 

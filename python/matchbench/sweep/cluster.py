@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Replays on a cluster: Dask workers, which Slurm starts as jobs, or those of a scheduler that runs.
+"""Replays on a cluster: Dask workers, which Slurm starts as jobs, or those of a running scheduler.
 
 Every node sees the traces under the same paths, and has the same installation of matchbench. The traces'
 hashes are checked there. A worker that ends early is replaced by a new job, and its replay is repeated.

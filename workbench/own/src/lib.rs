@@ -33,7 +33,7 @@ pub use program::OwnProgram;
 /// When it is one.
 pub fn check_name(name: &str) -> Result<(), String> {
     if mb_catalog::ENGINES.iter().any(|known| known.card.name == name) {
-        return Err(format!("description: name: `{name}` is an engine of matchbench; choose another name"));
+        return Err(format!("description: name: found `{name}`, an engine of matchbench; choose another name"));
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn sound_programs_pass_with_items_of_every_size() {
 fn a_wrong_packing_of_match_bits_is_refused() {
     // The header's bits are compared with halves exchanged, as by a program that packs tag and context the other way.
     let refused = changed("wait || bits = in ||", "wait || bits[1 0 3 2] = in ||").unwrap_err();
-    let first = "mine.mb (sha256 0123456789ab): refused by the case corpus: spec/cases/cancel.toml, case `";
+    let first = "mine.mb (sha256 0123456789ab): rejected by the case corpus: spec/cases/cancel.toml, case `";
     assert!(refused.starts_with(first), "{refused}");
     assert!(refused.contains("the engine says `") && refused.contains("`, the oracle `"), "{refused}");
     assert!(refused.contains(", in the sequence\n  1  "), "{refused}");

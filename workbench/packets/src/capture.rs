@@ -107,10 +107,12 @@ impl Capture {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CaptureError {
     /// Neither pcap nor pcapng.
-    #[error("begins with {0}; expected a pcap or pcapng file; capture with `tcpdump -w` or convert with `editcap`")]
+    #[error(
+        "found {0} at the beginning; expected a pcap or pcapng file; capture with `tcpdump -w` or convert with `editcap`"
+    )]
     Format(String),
     /// The file header is malformed.
-    #[error("file header: {found}; expected {expected}; the file is damaged")]
+    #[error("file header: found {found}; expected {expected}; the file is damaged")]
     Header {
         /// What is wrong.
         found: String,
@@ -132,7 +134,7 @@ pub enum CaptureError {
     },
     /// A record or block is malformed.
     #[error(
-        "packet {packet}: {found}, {offset} bytes from the start of the file; expected {expected}; the file is damaged"
+        "packet {packet}: found {found}, {offset} bytes from the start of the file; expected {expected}; the file is damaged"
     )]
     Malformed {
         /// Number of the packet that the record holds, or of the next packet.
@@ -146,7 +148,7 @@ pub enum CaptureError {
     },
     /// A link type that is not supported.
     #[error(
-        "packet {packet}: link type {number}; expected 0 (BSD loopback), 1 (Ethernet), 101, 228 or 229 (raw IP), 108 \
+        "packet {packet}: found link type {number}; expected 0 (BSD loopback), 1 (Ethernet), 101, 228 or 229 (raw IP), 108 \
          (OpenBSD loopback), 113 or 276 (Linux cooked); capture on another interface"
     )]
     LinkType {
@@ -156,7 +158,7 @@ pub enum CaptureError {
         number: u32,
     },
     /// A packet that no link carries.
-    #[error("packet {packet}: {found} bytes on the wire; expected at most {MAX_WIRE_BYTES}; the file is damaged")]
+    #[error("packet {packet}: found {found} bytes on the wire; expected at most {MAX_WIRE_BYTES}; the file is damaged")]
     Length {
         /// Its number.
         packet: usize,
@@ -165,7 +167,7 @@ pub enum CaptureError {
     },
     /// A packet whose captured bytes end inside its link header.
     #[error(
-        "packet {packet}: {found} bytes captured; expected at least {expected}, the length of its link header; capture with a longer snapshot length"
+        "packet {packet}: found {found} bytes captured; expected at least {expected}, the length of its link header; capture with a longer snapshot length"
     )]
     NoLinkHeader {
         /// Its number.
@@ -177,7 +179,7 @@ pub enum CaptureError {
     },
     /// A pcap file has one link type.
     #[error(
-        "packet {packet}: link type {found}; expected {expected}, that of the first packet: a pcap file has one; convert to Ethernet frames"
+        "packet {packet}: found link type {found}; expected {expected}, that of the first packet: a pcap file has one; convert to Ethernet frames"
     )]
     Mixed {
         /// Number of the first packet that differs.

@@ -88,8 +88,8 @@ fn every_truncation_names_the_packet() {
         }
         let message = found.unwrap_err().to_string();
         let expected = match length {
-            0..4 => format!("begins with {length} bytes; expected a pcap or pcapng file"),
-            4..24 => format!("file header: {length} bytes; expected 24 bytes"),
+            0..4 => format!("found {length} bytes at the beginning; expected a pcap or pcapng file"),
+            4..24 => format!("file header: found {length} bytes; expected 24 bytes"),
             _ => {
                 let packet = ends.iter().filter(|end| **end < length).count();
                 format!("packet {packet}: the file ends ")
@@ -145,33 +145,33 @@ fn sections_have_their_own_interfaces_and_byte_orders() {
 fn damaged_files_are_refused_with_the_place() {
     assert_eq!(
         refused(b"GIF89a"),
-        "begins with the bytes 47 49 46 38; expected a pcap or pcapng file; capture with `tcpdump -w` or convert with \
+        "found the bytes 47 49 46 38 at the beginning; expected a pcap or pcapng file; capture with `tcpdump -w` or convert with \
          `editcap`"
     );
     assert_eq!(
         refused(&pcap(0xa1b2_c3d4, 105, 0, 14, 14, false)),
-        "packet 1: link type 105; expected 0 (BSD loopback), 1 (Ethernet), 101, 228 or 229 (raw IP), 108 (OpenBSD \
+        "packet 1: found link type 105; expected 0 (BSD loopback), 1 (Ethernet), 101, 228 or 229 (raw IP), 108 (OpenBSD \
          loopback), 113 or 276 (Linux cooked); capture on another interface"
     );
     assert_eq!(
         refused(&pcap(0xa1b2_c3d4, 1, 0, 14, MAX_WIRE_BYTES + 1, false)),
-        "packet 1: 262145 bytes on the wire; expected at most 262144; the file is damaged"
+        "packet 1: found 262145 bytes on the wire; expected at most 262144; the file is damaged"
     );
     assert_eq!(
         refused(&pcap(0xa1b2_c3d4, 1, 0, 14, 13, true)),
-        "packet 1: 14 bytes captured of 13, 24 bytes from the start of the file; expected no more bytes captured than \
+        "packet 1: found 14 bytes captured of 13, 24 bytes from the start of the file; expected no more bytes captured than \
          on the wire; the file is damaged"
     );
     assert_eq!(
         refused(&pcap(0xa1b2_c3d4, 1, 1_000_000, 14, 14, false)),
-        "packet 1: a time with 1000000 parts of 1000000 of a second, 24 bytes from the start of the file; expected a \
+        "packet 1: found a time with 1000000 parts of 1000000 of a second, 24 bytes from the start of the file; expected a \
          fraction below one second; the file is damaged"
     );
     let described = section(1, 0, 6, false);
     assert_eq!(
         refused(&[described.clone(), enhanced(1, 0, 14, &[0; 14], false)].concat()),
         format!(
-            "packet 1: interface 1 of 1, {} bytes from the start of the file; expected a described interface; the file \
+            "packet 1: found interface 1 of 1, {} bytes from the start of the file; expected a described interface; the file \
              is damaged",
             described.len()
         )
@@ -192,7 +192,7 @@ fn packets_of_several_link_types_are_not_written() {
     capture.packets[2].link = LinkType::Raw;
     assert_eq!(
         write(&capture).unwrap_err().to_string(),
-        "packet 3: link type 101; expected 1, that of the first packet: a pcap file has one; convert to Ethernet frames"
+        "packet 3: found link type 101; expected 1, that of the first packet: a pcap file has one; convert to Ethernet frames"
     );
 }
 
@@ -227,7 +227,7 @@ fn every_link_type_becomes_an_ethernet_frame() {
             let cut = Packet { bytes: packet.bytes[..length].to_vec(), ..packet.clone() };
             let message = cut.frame(7).unwrap_err().to_string();
             assert!(
-                message.starts_with(&format!("packet 7: {length} bytes captured; expected at least ")),
+                message.starts_with(&format!("packet 7: found {length} bytes captured; expected at least ")),
                 "{message}"
             );
         }

@@ -32,7 +32,7 @@ pub struct Finding<'a> {
 }
 
 impl Finding<'_> {
-    /// Whether the model differs and nobody has said why.
+    /// Whether the model differs and no reason is given.
     #[must_use]
     pub fn unexplained(&self) -> bool {
         self.verdict == Verdict::Differs && self.reason.is_empty()

@@ -192,16 +192,16 @@ impl RankQueues<'_> {
 
     /// Runs calls and arrivals through both queues in order of time.
     fn run_queues(&mut self, receives: &[Receive], calls: &[(EventTime, Call)], messages: &[Message]) {
-        const NOBODY: u32 = u32::MAX;
-        let mut receive_of = vec![NOBODY; messages.len()];
+        const NO_RECEIVE: u32 = u32::MAX;
+        let mut receive_of = vec![NO_RECEIVE; messages.len()];
         for (number, receive) in receives.iter().enumerate() {
             if let Some(message) = receive.message {
                 receive_of[message as usize] = number as u32;
             }
         }
-        self.stats.never_received += receive_of.iter().filter(|&&receive| receive == NOBODY).count() as u64;
+        self.stats.never_received += receive_of.iter().filter(|&&receive| receive == NO_RECEIVE).count() as u64;
         let arrivals = arrivals(messages, |message| match receive_of[message] {
-            NOBODY => NEVER,
+            NO_RECEIVE => NEVER,
             receive => receives[receive as usize].done,
         });
         let (mut posted, mut unexpected) = (Queue::new(receives.len()), Queue::new(messages.len()));
@@ -217,7 +217,7 @@ impl RankQueues<'_> {
                 let (_, message) = arrivals.next().expect("it was peeked");
                 self.stats.posted_length.add(posted.length());
                 let receive = receive_of[message as usize];
-                if let Some(depth) = (receive != NOBODY).then(|| posted.remove(receive)).flatten() {
+                if let Some(depth) = (receive != NO_RECEIVE).then(|| posted.remove(receive)).flatten() {
                     self.stats.posted_depth.add(depth);
                 } else {
                     self.stats.unexpected += 1;

@@ -13,8 +13,8 @@ use crate::verdict::Measured;
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
-/// A number of a queue's first level that no receive or message of a run has.
-const NOBODY: u64 = u64::MAX;
+/// Match bits that no other receive or message of a run has.
+const UNMATCHED: u64 = u64::MAX;
 
 /// More entries than two levels hold.
 const BEYOND: u64 = 33_100;
@@ -143,7 +143,7 @@ fn stall(designs: &Designs) -> Interpretations {
 
 fn waited(settings: &ParameterSet) -> Result<u64, MeasureError> {
     let mut run = SingleOperations::with_receives(settings, 400)?;
-    run.serve_at_once(&[arrive(7), post(NOBODY)])?;
+    run.serve_at_once(&[arrive(7), post(UNMATCHED)])?;
     Ok(run.counters().waiting_for_mover)
 }
 
