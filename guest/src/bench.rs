@@ -17,11 +17,12 @@ pub const PASSES: usize = 12;
 /// Headers of a pass.
 pub const HEADERS: u64 = 64;
 
-mod mark {
-    pub(super) const LIST: u64 = 1;
-    pub(super) const HEADERS: u64 = 2;
-    pub(super) const BEGIN: u64 = 3;
-    pub(super) const END: u64 = 4;
+/// What marks say; `guest/host.h` has the same numbers.
+pub(crate) mod mark {
+    pub(crate) const LIST: u64 = 1;
+    pub(crate) const HEADERS: u64 = 2;
+    pub(crate) const BEGIN: u64 = 3;
+    pub(crate) const END: u64 = 4;
 }
 
 /// The addresses of list or headers.

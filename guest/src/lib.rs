@@ -4,6 +4,7 @@
 //! - [`Guest`]: the committed ELF files.
 //! - [`Nic`]: the handler of a receive engine's firmware: operations in, outcomes out.
 //! - [`Bench`]: the handler of the benchmark of hemmert2007 figure 5: cycles of each pass.
+//! - [`watched`]: the same benchmark on cores that run from mark to mark, with its visits counted.
 //! - [`receive`]: the firmware of a receive engine as a packet handler of a network processor.
 //! - [`kernel`]: the kernel of chips, with the memory that it starts in and its host.
 //! - [`netproc`]: the programs of network processors, and how to compile one with a handler.
@@ -18,6 +19,7 @@ pub mod layout;
 pub mod netproc;
 mod nic;
 pub mod receive;
+pub mod watched;
 
 pub use bench::{AddressRange, Bench, HEADERS, PASSES, position};
 pub use images::Guest;

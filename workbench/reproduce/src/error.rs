@@ -3,6 +3,7 @@
 
 use mb_catalog::CatalogError;
 use mb_core::ParameterError;
+use mb_guest::watched::WatchError;
 use mb_processor::barrel::Trap;
 use mb_processor::{Fault, LoadError};
 use mb_unit::list_manager::ProtocolError;
@@ -34,6 +35,9 @@ pub enum MeasureError {
     /// A thread does what its processor cannot.
     #[error("a guest program: {0}")]
     Trap(#[from] Trap),
+    /// The benchmark cannot be run.
+    #[error("a guest program: {0}")]
+    Watch(#[from] WatchError),
     /// The benchmark found that a match was not where it should be.
     #[error("the benchmark on a list of {length} items ended with status {status}")]
     Benchmark {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use super::figure5::HEADERS;
 use mb_core::Cycles;
+use mb_guest::watched::MarkHost;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::hierarchy::{AccessKind, Hierarchy, HierarchyConfig, Reply};
 use mb_processor::{
@@ -18,8 +19,8 @@ use mb_processor::{
     SyscallHandler,
 };
 
+use super::figure5::BenchmarkRun;
 use super::figure5::cores::{self, CorePass};
-use super::figure5::{BenchmarkRun, MarkHost};
 use super::processors::{Build, PaperProcessor, Setup, Simulated};
 
 use super::Subject;

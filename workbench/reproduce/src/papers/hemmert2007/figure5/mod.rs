@@ -11,13 +11,10 @@
 
 pub mod cores;
 pub mod match_unit;
-mod watch;
 
 pub use mb_guest::HEADERS;
 
 use crate::error::MeasureError;
-
-pub(super) use watch::MarkHost;
 
 /// Lengths of the list in figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];

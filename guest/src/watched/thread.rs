@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run of the benchmark on a processor shows from outside: threads whose visits are counted,
-//! and a host that stops the clock.
+//! Threads whose calls of the match function and visits of items are counted.
 //!
 //! A cold list is made by renaming: the loads of each header from the list get addresses of their
 //! own, so that the timing model, which never looks at a value, finds every line of the list
@@ -11,18 +10,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use mb_processor::{
-    Fault, Hart, InstructionClass, Memory, Retired, Service, StaticInstruction, Step, Syscall, SyscallHandler,
-    SyscallResult,
-};
+use mb_processor::{Fault, Hart, InstructionClass, Memory, Retired, StaticInstruction, Step, SyscallHandler};
 
-/// Bytes of an item of the list.
-const ITEM: u64 = 64;
-
-/// Number of [`Service::Custom`] of a mark, and what marks say: those of `guest/host.h`.
-const MARK: u16 = 2;
-const BEGIN: u64 = 3;
-const END: u64 = 4;
+use super::WatchCounts;
+use crate::layout::BYTES;
 
 /// State that the threads of a run share.
 #[derive(Debug)]
@@ -43,7 +34,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(matcher: u64, list: Range<u64>, cold: bool, free: BTreeSet<u64>) -> Rc<Self> {
-        let items = (list.end - list.start).div_ceil(ITEM) as usize;
+        let items = (list.end - list.start).div_ceil(BYTES) as usize;
         Rc::new(Self {
             matcher,
             list,
@@ -57,32 +48,22 @@ impl Watch {
         })
     }
 
-    /// Calls of the match function until now.
-    pub(super) fn headers(&self) -> u64 {
-        self.headers.get()
-    }
-
-    /// Threads started until now.
-    pub(super) fn threads(&self) -> u64 {
-        self.threads.get()
-    }
-
-    /// Items visited until now.
-    pub(super) fn visits(&self) -> u64 {
-        self.visits.get()
-    }
-
-    /// Visits that came after one of a later header.
-    pub(super) fn overtaken(&self) -> u64 {
-        self.overtaken.get()
+    /// Counts since the start of the run.
+    pub(super) fn counts(&self) -> WatchCounts {
+        WatchCounts {
+            headers: self.headers.get(),
+            visits: self.visits.get(),
+            overtaken: self.overtaken.get(),
+            threads: self.threads.get(),
+        }
     }
 
     /// `header` reads from `address` within the list.
     fn read(&self, header: u64, address: u64) {
         let offset = address - self.list.start;
-        if offset.is_multiple_of(ITEM) {
+        if offset.is_multiple_of(BYTES) {
             self.visits.set(self.visits.get() + 1);
-            let last = &mut self.last.borrow_mut()[(offset / ITEM) as usize];
+            let last = &mut self.last.borrow_mut()[(offset / BYTES) as usize];
             if *last > header {
                 self.overtaken.set(self.overtaken.get() + 1);
             }
@@ -161,83 +142,5 @@ impl<H: Hart> Hart for Watched<H> {
             }
         }
         Ok(Step::Retired(retired))
-    }
-}
-
-/// The request of a mark.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Mark {
-    /// A pass begins once this is allowed.
-    Begin,
-    /// A pass has ended in this cycle.
-    End(u64),
-}
-
-/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it
-/// can look around.
-#[derive(Clone, Copy, Default, Debug)]
-pub(in super::super) struct MarkHost {
-    cycle: u64,
-    asked: Option<Mark>,
-    allowed: bool,
-    /// Whether the program goes on at the end of a pass.
-    passes_end: bool,
-    /// When the pass ended.
-    ended: Option<u64>,
-    /// When the pass began.
-    pub(super) began: u64,
-}
-
-impl MarkHost {
-    /// A host that stops the program where a pass begins, and where it ends unless `passes_end`.
-    pub(super) fn new(passes_end: bool) -> Self {
-        Self { passes_end, ..Self::default() }
-    }
-
-    /// When the pass ended at whose end the program went on.
-    pub(super) fn ended(&mut self) -> Option<u64> {
-        self.ended.take()
-    }
-
-    /// The mark that the program waits at, which from now on may pass.
-    pub(in super::super) fn allow(&mut self) -> Option<Mark> {
-        self.allowed = self.asked.is_some();
-        self.asked.take()
-    }
-}
-
-impl SyscallHandler for MarkHost {
-    fn set_cycle(&mut self, cycle: u64) {
-        self.cycle = cycle;
-    }
-
-    fn cycle(&self) -> u64 {
-        self.cycle
-    }
-
-    fn call(&mut self, call: Syscall, _memory: &mut Memory) -> SyscallResult {
-        match call.service {
-            Service::Exit => SyscallResult::Exit(call.arguments[0]),
-            Service::Custom(MARK) if self.allowed => {
-                self.allowed = false;
-                if call.arguments[0] == BEGIN {
-                    self.began = self.cycle;
-                }
-                SyscallResult::Value(0)
-            }
-            Service::Custom(MARK) if call.arguments[0] == BEGIN => {
-                self.asked = Some(Mark::Begin);
-                SyscallResult::Wait
-            }
-            Service::Custom(MARK) if call.arguments[0] == END && self.passes_end => {
-                self.ended = Some(self.cycle);
-                SyscallResult::Value(0)
-            }
-            Service::Custom(MARK) if call.arguments[0] == END => {
-                self.asked = Some(Mark::End(self.cycle));
-                SyscallResult::Wait
-            }
-            _ => SyscallResult::Value(0),
-        }
     }
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The system-call handler that stops the benchmark where a pass begins or ends.
+
+use mb_processor::{Memory, Service, Syscall, SyscallHandler, SyscallResult};
+
+use crate::bench::mark::{BEGIN, END};
+use crate::service::MARK;
+
+/// The request of a mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PassMark {
+    /// A pass begins once this is allowed.
+    Begin,
+    /// A pass has ended in this cycle.
+    End(u64),
+}
+
+/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it
+/// can look around.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct MarkHost {
+    cycle: u64,
+    asked: Option<PassMark>,
+    allowed: bool,
+    /// Whether the program goes on at the end of a pass.
+    passes_end: bool,
+    /// When the pass ended.
+    ended: Option<u64>,
+    /// When the pass began.
+    began: u64,
+}
+
+impl MarkHost {
+    /// A host that stops the program where a pass begins, and where it ends unless `passes_end`.
+    #[must_use]
+    pub fn new(passes_end: bool) -> Self {
+        Self { passes_end, ..Self::default() }
+    }
+
+    /// The cycle in which the pass began.
+    #[must_use]
+    pub const fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// When the pass ended at whose end the program went on.
+    pub fn ended(&mut self) -> Option<u64> {
+        self.ended.take()
+    }
+
+    /// The mark that the program waits at, which from now on may pass.
+    pub fn allow(&mut self) -> Option<PassMark> {
+        self.allowed = self.asked.is_some();
+        self.asked.take()
+    }
+}
+
+impl SyscallHandler for MarkHost {
+    fn set_cycle(&mut self, cycle: u64) {
+        self.cycle = cycle;
+    }
+
+    fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    fn call(&mut self, call: Syscall, _memory: &mut Memory) -> SyscallResult {
+        match call.service {
+            Service::Exit => SyscallResult::Exit(call.arguments[0]),
+            Service::Custom(MARK) if self.allowed => {
+                self.allowed = false;
+                if call.arguments[0] == BEGIN {
+                    self.began = self.cycle;
+                }
+                SyscallResult::Value(0)
+            }
+            Service::Custom(MARK) if call.arguments[0] == BEGIN => {
+                self.asked = Some(PassMark::Begin);
+                SyscallResult::Wait
+            }
+            Service::Custom(MARK) if call.arguments[0] == END && self.passes_end => {
+                self.ended = Some(self.cycle);
+                SyscallResult::Value(0)
+            }
+            Service::Custom(MARK) if call.arguments[0] == END => {
+                self.asked = Some(PassMark::End(self.cycle));
+                SyscallResult::Wait
+            }
+            _ => SyscallResult::Value(0),
+        }
+    }
+}
