@@ -35,7 +35,7 @@ LINTED := env --unset=MAKEFLAGS --unset=MFLAGS xtask/linted.sh
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests rust-build recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -48,8 +48,10 @@ run: setup ## the main job: what the shipped traces cost on one preset of each e
 	$(VENV)/matchbench compare traces/tasks-16.tar.xz --engine list_mt --engine list_ooo --engine moped --engine netproc
 
 test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
-	# Two jobs: cargo in one; downloads, other compilers and Python's checks in the other.
-	$(MAKE) --jobs 2 rust-tests python-checks target/python recorder .venv/browser.stamp
+	# Two jobs: cargo in one; downloads, other compilers and Python's checks in the other. What cargo needs comes before, so
+	# that it begins first: make starts whatever is ready.
+	$(MAKE) rust-format
+	$(MAKE) --jobs 2 rust-build python-checks target/python recorder .venv/browser.stamp
 	# Bundles the chart library into the user's cache now; otherwise several test processes would do it at the same time.
 	PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
@@ -72,14 +74,17 @@ rust-format: .venv/lints.stamp
 rust-checks: rust-format
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 
+rust-tests: rust-format
+	$(MAKE) rust-build
+
 # One call of cargo lints and builds tests, examples and the Python module. With several calls, cargo would compile
 # dependencies again: the features that it enables depend on the packages that a call selects.
-rust-tests: rust-format
+rust-build: .venv/lints.stamp
 	mkdir -p target
 	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
 	$(LINTED) test --quiet --workspace --doc
 
-# The Python package with the module that `rust-tests` builds: links to the sources and to the module.
+# The Python package with the module that `rust-build` builds: links to the sources and to the module.
 target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
 	rm -rf $@
 	mkdir -p $@/matchbench $@/bin
