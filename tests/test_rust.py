@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from tests import rust_programs
+from tests import rust_programs, shared
 from tests.rust_programs import Part
 
 ROOT = Path(__file__).resolve().parent.parent
+# Programs that link programs of the simulated chip with its MPI library, as their folders.
+WITH_GUEST_MPI = (ROOT / "machines" / "moped",)
 LIST = Path(os.environ.get("MATCHBENCH_RUST_TESTS", ROOT / "target" / "tests.json"))
 FOLDER = os.environ.get("MATCHBENCH_RUST_FOLDER")
 ARGUMENTS = os.environ.get("MATCHBENCH_RUST_ARGUMENTS", "").split()
@@ -46,12 +48,24 @@ def libraries() -> str:
     return asked.stdout.strip()
 
 
+def shared_builds(part: Part) -> dict[str, str]:
+    """Return the variables with which a program uses what other tests of `make test` build too."""
+    if shared.OF_MAKE_TEST not in os.environ or part.folder not in WITH_GUEST_MPI:
+        return {}
+    return {"MATCHBENCH_CHIP_MPI": str(shared.guest_mpi("chip"))}
+
+
 @pytest.mark.parametrize("part", programs())
 def test_rust(part: Part) -> None:
     done = subprocess.run(
         [part.program, "--quiet", *part.arguments, *ARGUMENTS],
         cwd=part.folder,
-        env={**os.environ, "CARGO_MANIFEST_DIR": str(part.folder), "LD_LIBRARY_PATH": libraries()},
+        env={
+            **os.environ,
+            **shared_builds(part),
+            "CARGO_MANIFEST_DIR": str(part.folder),
+            "LD_LIBRARY_PATH": libraries(),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
