@@ -54,6 +54,40 @@ def test_a_warning_fails_the_build_in_every_call(tmp_path: Path, source: str, li
 
 
 @pytest.mark.skipif(shutil.which("clippy-driver") is None, reason="clippy-driver is not installed")
+@pytest.mark.parametrize(
+    ("body", "lint"),
+    [
+        ("assert!(linted::is_even(2));", None),
+        ("let unused = 1;", "unused-variables"),
+        ('let name = format!("{}", "two"); assert_eq!(name, "two");', "clippy::useless-format"),
+    ],
+    ids=["sound", "compiler", "clippy"],
+)
+def test_a_test_program_is_linted_and_built(tmp_path: Path, body: str, lint: str | None) -> None:
+    (tmp_path / "Cargo.toml").write_text(f"{MANIFEST}\n[profile.dev]\nopt-level = 1\n")
+    (tmp_path / "lib.rs").write_text(SOUND)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "even.rs").write_text(f"#[test]\nfn even() {{\n    {body}\n}}\n")
+    done = subprocess.run(
+        [LINTED, "test", "--quiet", "--offline", "--test", "even"],
+        cwd=tmp_path,
+        env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if lint is None:
+        assert done.returncode == 0, done.stderr
+        assert "test result: ok. 1 passed" in done.stdout
+        # Cargo is told of the sources only: a change of the manifest compiles no program again by itself.
+        (listed,) = (tmp_path / "target" / "debug" / "deps").glob("even-*.d")
+        assert "Cargo.toml" not in listed.read_text()
+    else:
+        assert done.returncode == 101
+        assert f"`-D {lint}` implied by `-D warnings`" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("clippy-driver") is None, reason="clippy-driver is not installed")
 def test_a_second_build_goes_on_from_what_the_first_one_kept(tmp_path: Path) -> None:
     (tmp_path / "Cargo.toml").write_text(MANIFEST)
     source = tmp_path / "lib.rs"

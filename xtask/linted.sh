@@ -4,7 +4,9 @@
 # beside the dependencies that were just built, where `cargo clippy` would analyse every dependency once more. A warning
 # is an error, of the compiler or of Clippy. Benchmarks are linted only: no code is generated for them.
 #
-# Clippy generates no code here: it would leave out the compiler's own optimizations, and compiling would take longer.
+# Clippy generates no code for what is optimized: it would leave out the compiler's own optimizations, and compiling would
+# take longer. Most test programs spend less time in their own code than it takes to optimize it: Clippy compiles them
+# alone, without optimization.
 # Cargo keeps the artifacts of the workspace apart from those of other calls; those of dependencies are shared.
 set -eu
 if [ "${LINTED:-}" != compiler ]; then
@@ -14,10 +16,13 @@ if [ "${LINTED:-}" != compiler ]; then
 fi
 
 # Called by cargo, with the compiler and its arguments.
-is_benchmark='' folder='' name='' suffix='' previous=''
+is_benchmark='' is_test='' source='' optimization='' folder='' name='' suffix='' previous=''
 for word; do
   case $word in
     benches/*.rs | */benches/*.rs) is_benchmark=1 ;;
+    *.rs) source=$word ;;
+    --test) is_test=1 ;;
+    opt-level=*) optimization=${word#*=} ;;
     extra-filename=*) suffix=${word#*=} ;;
   esac
   case $previous in
@@ -28,6 +33,31 @@ for word; do
 done
 # A question about the compiler.
 [ "$folder" ] || exec "$@"
+
+# Test programs that compute much in their own code, or in generic code of others.
+case $source in
+  conform/tests/* | engines/cam_list/tests/* | engines/list_mt/src/* | engines/microcode/tests/* | engines/netproc/tests/* | \
+    guest/tests/kernel/* | guest/tests/netproc/* | machines/moped/tests/* | match_unit/unit/tests/* | \
+    matching/testkit/tests/wrong_engines.rs | mbmatch/tests/lockstep.rs | processor/src/* | processor/tests/chip/* | \
+    processor/tests/directory/* | processor/tests/isa/* | processor/tests/linux/* | processor/tests/shared_l2/* | \
+    processor/tests/supervisor/* | workbench/catalog/tests/* | workbench/packets/tests/* | workbench/replay/tests/* | \
+    workbench/reproduce/tests/* | workbench/trace/tests/*) ;;
+  *) optimization=${is_test:+0} ;;
+esac
+# What the compiler says of the files that a crate depends on, for cargo. Clippy names the manifest of the workspace too;
+# what matters of it is in the arguments, and no change of the rest compiles every crate again.
+without_manifest='s/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d'
+
+if [ "$is_test" ] && [ "$optimization" = 0 ] && [ -z "$is_benchmark" ]; then
+  for word; do
+    shift
+    case $word in opt-level=*) word=opt-level=0 ;; esac
+    set -- "$@" "$word"
+  done
+  clippy-driver "$@"
+  sed -i "$without_manifest" "$folder/$name$suffix.d"
+  exit
+fi
 
 lints=$folder/lints-$name$suffix
 mkdir -p "$lints"
@@ -53,7 +83,6 @@ if [ "$is_benchmark" ]; then
 else
   "$@"
 fi
-# What the crate depends on, with the configuration of Clippy. Clippy names the manifest of the workspace too; what
-# matters of it is in the arguments, and no change of the rest compiles every crate again.
-sed 's/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d' "$lints/$name$suffix.d" >"$folder/$name$suffix.d"
+# With the configuration of Clippy.
+sed "$without_manifest" "$lints/$name$suffix.d" >"$folder/$name$suffix.d"
 rm -r "$lints"
