@@ -34,6 +34,7 @@ mod heap;
 mod list;
 mod log;
 mod matcher;
+mod options;
 mod pool;
 mod ring;
 mod scan;
@@ -42,7 +43,8 @@ mod vector;
 mod walked;
 
 pub use heap::{Allocate, Allocator, Release};
-pub use matcher::{Matcher, Options, Structure, UnknownStructure};
+pub use matcher::Matcher;
+pub use options::{Options, Structure, UnknownStructure};
 pub use scan::VectorUnit;
 pub use types::{
     Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueueCounters, QueuedMessage,

@@ -78,3 +78,42 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     }
     assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, false, true));
 }
+
+/// Receives of several classes come and go, the last one with wildcards too: what the table remembers of a key stays
+/// right.
+#[test]
+fn a_queue_of_changing_classes_leaves_the_fifo_queue_right() {
+    let mut random = fastrand::Rng::with_seed(13);
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
+    // Oldest first.
+    let mut queued: Vec<(Pattern, u64, Handle)> = Vec::new();
+    for number in 0..if cfg!(miri) { 600 } else { 60_000 } {
+        let most = if number % 700 < 350 { 14 } else { 60 };
+        if queued.is_empty() || queued.len() < most && random.u8(..16) < 9 {
+            // No kind with wildcards, those of MPI, or more than there are classes.
+            let kinds = [1, 4, 9][number as usize / 500 % 3];
+            let envelope = Envelope { bits: random.u64(..3), source: random.u32(..2) };
+            let exactly = Pattern::exactly(envelope);
+            let pattern = match random.u64(..kinds) {
+                1 => Pattern { source: None, ..exactly },
+                2 => Pattern { ignore: 0xff, ..exactly },
+                3 => Pattern { ignore: 0xff, source: None, ..exactly },
+                0 => exactly,
+                kind => Pattern { ignore: 1 << kind, ..exactly },
+            };
+            queued.push((pattern, number, post(&mut receives, pattern, number)));
+        } else {
+            let at = random.usize(..queued.len());
+            let (pattern, user, handle) = queued[at];
+            if random.u8(..4) == 0 {
+                queued.remove(at);
+                assert_eq!(receives.cancel(handle), Some(user));
+            } else {
+                let envelope = Envelope { bits: pattern.bits, source: pattern.source.unwrap_or(0) };
+                let oldest = queued.iter().position(|(pattern, ..)| pattern.accepts(&envelope)).expect("it is queued");
+                assert_eq!(take(&mut receives, envelope), Some(queued.remove(oldest).1));
+            }
+        }
+        receives.table.check_fifo();
+    }
+}

@@ -61,6 +61,28 @@ impl EntryTable {
         Some((Oldest { home, before: NIL, slot }, youngest))
     }
 
+    /// Checks the invariant.
+    #[cfg(test)]
+    pub(in crate::adaptive) fn check_fifo(&self) {
+        let Fifo { bits, source, home, youngest } = self.fifo;
+        if source == NONE {
+            return;
+        }
+        assert_eq!(home, self.hash.home_slot(bits, source as u32));
+        let oldest = self.get(home).head;
+        let mut at = oldest;
+        loop {
+            assert!(is_slot(at), "the list ends before its youngest entry");
+            let entry = self.get(at);
+            assert!(entry.stamp != FREE && entry.is_linked() && (entry.bits, entry.source.into()) == (bits, source));
+            if at == youngest {
+                break;
+            }
+            at = self.links(at).next;
+        }
+        assert_eq!(self.links(oldest).prev, youngest);
+    }
+
     /// Appends an entry if the list has its key and the slot after the youngest is free. Otherwise changes nothing.
     /// As [`EntryTable::append_fast`], in a table of one class.
     #[inline(always)]

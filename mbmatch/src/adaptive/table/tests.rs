@@ -165,6 +165,7 @@ fn a_fifo_queue_takes_consecutive_slots_and_sees_what_changes_its_chain() {
             assert_eq!(taken, Some(expected));
         }
         assert_eq!(table.compared(7, 0) > 0, !numbers.is_empty());
+        table.check_fifo();
     }
     // Most entries are beside the one before, without the bitmap.
     assert!(4 * consecutive > 3 * rounds as usize, "{consecutive} of {rounds}; {fallen_back} slow");
@@ -218,4 +219,80 @@ fn growth_forgets_the_fifo_queue() {
         let first = table.find(key.0, key.1, |_| true).expect("the entry exists");
         assert_eq!(table.take(first).user, number);
     }
+}
+
+/// Entries of few keys are appended and leave in every way; each key keeps its order.
+#[test]
+fn whatever_changes_a_chain_leaves_the_fifo_queue_right() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    table.append((0, 0), 4, 0, |_| true);
+    // Keys and numbers, oldest first.
+    let mut queued = vec![(0, 0)];
+    for number in 1..if cfg!(miri) { 500 } else { 50_000 } {
+        let most = if number % 1000 < 500 { 8 } else { 50 };
+        if queued.len() < 2 || queued.len() < most && random.u8(..16) < 9 {
+            // At a stride at which keys share home slots.
+            let key = random.u64(..4) << 20;
+            if random.u8(..8) == 0 {
+                table.make_room().unwrap();
+                table.append((key, 0), (number + 1) << 2, number, |_| true);
+            } else {
+                append_any(&mut table, (key, 0), number, &mut 0);
+            }
+            queued.push((key, number));
+        } else {
+            let (key, its_number) = queued[random.usize(..queued.len())];
+            let oldest = queued.iter().position(|(other, _)| *other == key).expect("it is queued");
+            let find = |table: &EntryTable| table.find(key, 0, |_| true).expect("the entry exists");
+            let user = match random.u8(..8) {
+                0 => {
+                    let slot = (0..table.slots.len() as u32)
+                        .find(|slot| table.stamp_at(*slot).is_some_and(|stamp| stamp >> 2 == its_number + 1))
+                        .expect("the entry exists");
+                    queued.retain(|(_, other)| *other != its_number);
+                    assert_eq!(table.remove_at(slot, |_| true, |_| true), Some(its_number));
+                    table.check_fifo();
+                    continue;
+                }
+                1 | 2 => {
+                    let slot = find(&table).slot;
+                    table.take_oldest_at(slot, |_| true).user
+                }
+                3 => {
+                    let first = find(&table);
+                    table.take(first).user
+                }
+                _ => match table.take_from_fifo(key, 0).map_or_else(|| table.take_fast(key, 0), FastPath::Taken) {
+                    FastPath::Taken(user) => user,
+                    FastPath::NoMatch => unreachable!("the entry exists"),
+                    FastPath::Decline => {
+                        let first = find(&table);
+                        table.take(first).user
+                    }
+                },
+            };
+            assert_eq!(user, queued.remove(oldest).1);
+        }
+        table.check_fifo();
+    }
+}
+
+/// A new stamp keeps the bits that belong to the table: whether the entry has links, and whether its bit of the bitmap
+/// is set again when it leaves.
+#[test]
+fn a_new_stamp_keeps_the_bits_of_the_table() {
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    let slots = [1, 2, 3].map(|number| table.append((7, 0), number << 2, number, |_| true));
+    assert_ne!(table.hash.home_slot(7, 0), slots[1]);
+    for slot in slots {
+        table.restamp(slot, |old| (old & !(LINKED | CLEARED)) + 64);
+    }
+    for number in 1..=3 {
+        let first = table.find(7, 0, |_| true).expect("the entry exists");
+        assert_eq!((table.stamp_of(first) >> 2, table.take(first).user), (number + 16, number));
+    }
+    assert!(slots.iter().all(|slot| table.free.has(*slot)));
 }

@@ -5,108 +5,19 @@ use std::fmt;
 use std::hint::unreachable_unchecked;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::str::FromStr;
 
 use crate::adaptive::{Adaptive, Ages};
 use crate::bins::Bins;
 use crate::halves::Halves;
 use crate::heads::HeadsAndBodies;
-use crate::heap::{Allocator, Array, Heap, Owned};
+use crate::heap::{Allocator, Heap, Owned};
 use crate::list::List;
+use crate::options::{Options, Structure};
 use crate::scan::{Unit, VectorUnit};
 use crate::types::{
-    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueueCounters, QueuedMessage,
-    QueuedReceive, SourceChange, Visit,
+    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, SourceChange,
 };
 use crate::vector::Vector;
-
-/// The data structure of a matcher. Every structure gives the same outcomes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum Structure {
-    /// A linked list through request objects.
-    List,
-    /// Heads of 16 bytes side by side, bodies elsewhere.
-    Heads,
-    /// Keys in packed blocks, compared 64 at a time.
-    Vector,
-    /// Lists by hash, with sequence numbers across them.
-    Bins,
-    /// Chosen at run time: short queues side by side, longer ones by hash, wildcards by class or by
-    /// vector.
-    #[default]
-    Adaptive,
-}
-
-impl Structure {
-    /// Every structure, the simplest first.
-    pub const ALL: &[Self] = &[Self::List, Self::Heads, Self::Vector, Self::Bins, Self::Adaptive];
-
-    /// Its name, which [`FromStr`] parses.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Heads => "heads",
-            Self::Vector => "vector",
-            Self::Bins => "bins",
-            Self::Adaptive => "adaptive",
-        }
-    }
-}
-
-impl fmt::Display for Structure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Structure {
-    type Err = UnknownStructure;
-
-    fn from_str(name: &str) -> Result<Self, UnknownStructure> {
-        Self::ALL.iter().copied().find(|structure| structure.name() == name).ok_or(UnknownStructure)
-    }
-}
-
-/// No structure has this name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UnknownStructure;
-
-impl fmt::Display for UnknownStructure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = Structure::ALL.iter().map(|structure| structure.name()).collect();
-        write!(f, "unknown structure; expected one of: {}", names.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownStructure {}
-
-/// Parameters of a matcher. The defaults are the fastest; other values of the first three are for experiments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// `list`: bytes from one request object to the next, rounded up to whole nodes of 48 bytes.
-    /// Open MPI's ob1 has 768.
-    pub request_bytes: usize,
-    /// `bins`: the number of bins.
-    pub bins: usize,
-    /// `vector` and `adaptive`: the vector unit. `None`, or one that this processor lacks, selects
-    /// the best available.
-    pub vector_unit: Option<VectorUnit>,
-    /// Where memory comes from; `None`: from the global allocator.
-    pub allocator: Option<Allocator>,
-    /// The most bytes that may be allocated for both queues; `usize::MAX`: no limit. A call that needs more is out of
-    /// memory. Not counted are the lists that [`Matcher::receives`], [`Matcher::messages`] and the visits make, and
-    /// the old copy of what grows.
-    pub limit_bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { request_bytes: 48, bins: 256, vector_unit: None, allocator: None, limit_bytes: usize::MAX }
-    }
-}
 
 /// The posted-receive queue and the unexpected-message queue of one communicator, or of several
 /// that are told apart by their match bits.
@@ -193,6 +104,12 @@ macro_rules! each_mut {
     };
 }
 
+// After the macros, which they use.
+mod counters;
+mod visits;
+
+use counters::Side;
+
 /// Calls the default structure or the list, inlined; or else `$elsewhere`, which is not inlined, so that it takes no
 /// registers from those. Counters are there: when they are off, they cost nothing.
 macro_rules! dispatch {
@@ -223,13 +140,6 @@ impl<T> InMemory<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { value, _padding: [MaybeUninit::uninit(); 2] }
     }
-}
-
-/// One of the queues, for the counters.
-#[derive(Clone, Copy)]
-enum Side {
-    Posted,
-    Unexpected,
 }
 
 impl Matcher {
@@ -516,81 +426,6 @@ impl Matcher {
         Some(SourceChange::Waiting)
     }
 
-    /// The posted receives, oldest first, in memory of the global allocator.
-    ///
-    /// # Errors
-    /// Out of memory for the list.
-    pub fn receives(&self) -> Result<Vec<QueuedReceive>, OutOfMemory> {
-        copied(&self.list_receives()?)
-    }
-
-    /// The unexpected messages, oldest first, in memory of the global allocator.
-    ///
-    /// # Errors
-    /// Out of memory for the list.
-    pub fn messages(&self) -> Result<Vec<QueuedMessage>, OutOfMemory> {
-        copied(&self.list_messages()?)
-    }
-
-    fn list_receives(&self) -> Result<Array<QueuedReceive>, OutOfMemory> {
-        let mut receives = Array::new(self.heap);
-        self.heap.beyond_the_limit(|| receives.reserve_exact(self.posted_len()))?;
-        each!(&self.inner, structure => structure.receives(&mut receives), else ());
-        Ok(receives)
-    }
-
-    fn list_messages(&self) -> Result<Array<QueuedMessage>, OutOfMemory> {
-        let mut messages = Array::new(self.heap);
-        self.heap.beyond_the_limit(|| messages.reserve_exact(self.unexpected_len()))?;
-        each!(&self.inner, structure => structure.messages(&mut messages), else ());
-        Ok(messages)
-    }
-
-    /// Calls `visit` with the posted receives, oldest first, and removes those for which it says so. Returns the
-    /// number removed.
-    ///
-    /// Cost: linear in the posted receives, and for `bins` and `adaptive` the sorting of them.
-    ///
-    /// # Errors
-    /// Out of memory for a list of the receives; none was visited.
-    pub fn visit_receives(&mut self, visit: impl FnMut(&QueuedReceive) -> Visit) -> Result<usize, OutOfMemory> {
-        Ok(visit_each(&self.list_receives()?, visit, |receive| self.cancel(receive.handle)))
-    }
-
-    /// As [`Matcher::visit_receives`], with the unexpected messages.
-    ///
-    /// # Errors
-    /// Out of memory for a list of the messages; none was visited.
-    pub fn visit_messages(&mut self, visit: impl FnMut(&QueuedMessage) -> Visit) -> Result<usize, OutOfMemory> {
-        Ok(visit_each(&self.list_messages()?, visit, |message| self.discard(message.handle)))
-    }
-
-    /// Removes the posted receives that accept nothing but messages that `within` accepts: those of a freed
-    /// communicator, those that name a failed process, or all. Calls `removed` with each, oldest first. Returns their
-    /// number.
-    ///
-    /// # Errors
-    /// Out of memory for a list of the receives; none was removed.
-    pub fn remove_receives(
-        &mut self,
-        within: Pattern,
-        mut removed: impl FnMut(&QueuedReceive),
-    ) -> Result<usize, OutOfMemory> {
-        self.visit_receives(|receive| remove_if(within.covers(&receive.pattern), || removed(receive)))
-    }
-
-    /// Removes the unexpected messages that `within` accepts; else as [`Matcher::remove_receives`].
-    ///
-    /// # Errors
-    /// Out of memory for a list of the messages; none was removed.
-    pub fn remove_messages(
-        &mut self,
-        within: Pattern,
-        mut removed: impl FnMut(&QueuedMessage),
-    ) -> Result<usize, OutOfMemory> {
-        self.visit_messages(|message| remove_if(within.accepts(&message.envelope), || removed(message)))
-    }
-
     /// The number of posted receives.
     #[must_use]
     pub fn posted_len(&self) -> usize {
@@ -637,63 +472,6 @@ impl Matcher {
         each!(&self.inner, structure => structure.memory(), else Memory::default())
     }
 
-    /// Starts counting, from zero. Until then, and after [`Matcher::stop_counters`], counting takes no instruction.
-    /// While it is on, each operation searches twice.
-    ///
-    /// # Errors
-    /// Out of memory for the counters.
-    pub fn start_counters(&mut self) -> Result<(), OutOfMemory> {
-        self.stop_counters();
-        let length = |longest: usize| QueueCounters { longest: longest as u64, ..QueueCounters::default() };
-        let (posted, unexpected) = self.lengths();
-        let counters = Counters { posted: length(posted), unexpected: length(unexpected) };
-        self.counters = Some(self.heap.beyond_the_limit(|| Owned::new(self.heap, counters))?);
-        self.update_path();
-        Ok(())
-    }
-
-    /// Stops counting.
-    pub fn stop_counters(&mut self) {
-        self.counters = None;
-        self.update_path();
-    }
-
-    /// The counters, unless counting is off.
-    #[must_use]
-    pub fn counters(&self) -> Option<Counters> {
-        let mut counters = **self.counters.as_ref()?;
-        let (posted, unexpected) = self.lengths();
-        (counters.posted.length, counters.unexpected.length) = (posted as u64, unexpected as u64);
-        Some(counters)
-    }
-
-    /// Counts the search of the posted receives that an envelope is about to make.
-    fn count_search_for(&mut self, envelope: Envelope) {
-        if let Some(counters) = &mut self.counters {
-            let compared = each!(&self.inner, structure => structure.compared_with_receives(envelope), else 0);
-            counters.posted.count_search(compared);
-        }
-    }
-
-    /// Counts the search of the unexpected messages that a pattern is about to make.
-    fn count_search_by(&mut self, pattern: Pattern) {
-        if let Some(counters) = &mut self.counters {
-            let compared = each!(&self.inner, structure => structure.compared_with_messages(pattern), else 0);
-            counters.unexpected.count_search(compared);
-        }
-    }
-
-    /// Counts an entry that was appended.
-    fn count_appended(&mut self, side: Side) {
-        let (posted, unexpected) = self.lengths();
-        if let Some(counters) = &mut self.counters {
-            match side {
-                Side::Posted => counters.posted.count_appended(posted),
-                Side::Unexpected => counters.unexpected.count_appended(unexpected),
-            }
-        }
-    }
-
     /// The functions from which its memory comes.
     pub(crate) fn allocator(&self) -> Option<Allocator> {
         self.heap.allocator()
@@ -708,54 +486,6 @@ impl Drop for Matcher {
         // SAFETY: nothing else came from the heap.
         unsafe { self.heap.close() };
     }
-}
-
-impl QueueCounters {
-    fn count_search(&mut self, compared: usize) {
-        let compared = compared as u64;
-        self.searches += 1;
-        self.compared += compared;
-        self.longest_search = self.longest_search.max(compared);
-    }
-
-    fn count_appended(&mut self, length: usize) {
-        self.appended += 1;
-        self.longest = self.longest.max(length as u64);
-    }
-}
-
-/// A copy in memory of the global allocator.
-fn copied<T: Copy>(listed: &[T]) -> Result<Vec<T>, OutOfMemory> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(listed.len())?;
-    copy.extend_from_slice(listed);
-    Ok(copy)
-}
-
-/// Visits entries and removes those for which `visit` says so; returns their number.
-fn visit_each<T>(
-    entries: &[T],
-    mut visit: impl FnMut(&T) -> Visit,
-    mut remove: impl FnMut(&T) -> Option<u64>,
-) -> usize {
-    let mut removed = 0;
-    for entry in entries {
-        match visit(entry) {
-            Visit::Keep => {}
-            Visit::Remove => removed += usize::from(remove(entry).is_some()),
-            Visit::Stop => break,
-        }
-    }
-    removed
-}
-
-/// The answer of a visit that removes some entries and reports each.
-fn remove_if(is_removed: bool, report: impl FnOnce()) -> Visit {
-    if is_removed {
-        report();
-        return Visit::Remove;
-    }
-    Visit::Keep
 }
 
 impl fmt::Debug for Matcher {
