@@ -29,6 +29,8 @@ const ONE_PER_FIELD: u64 = 0x0102_0408_1020_4081;
 const INITIAL_ORDER: u64 = 0x080e_1828_4060_8080;
 /// Bit of `wildcards`: the queue is closed.
 const CLOSED: u32 = 1 << 31;
+/// `end` of a closed queue whose owner has entries elsewhere.
+const ELSEWHERE: u32 = u32::MAX;
 /// Handles of short queues have indices from here on, above all others.
 pub(super) const FIRST_INDEX: u32 = u32::MAX - SHORT_CAPACITY as u32;
 
@@ -89,7 +91,8 @@ pub(super) struct Position {
 
 /// The queue. The module describes its words.
 pub(super) struct ShortQueue {
-    /// Where the fields of the entries end: as many times [`FIELD_BITS`] as there are entries.
+    /// Where the fields of the entries end: as many times [`FIELD_BITS`] as there are entries. While the queue is
+    /// closed, [`ELSEWHERE`] or 0, so that 0 always says that the owner has no entries.
     end: u32,
     /// Where `end` is when the queue is full: [`ALL_FIELDS`], or 0 while the queue is closed.
     end_when_full: u32,
@@ -137,21 +140,39 @@ impl ShortQueue {
             order: INITIAL_ORDER,
             fingerprints: 0,
             bits: [0; SHORT_CAPACITY],
-            compared: [0; SHORT_CAPACITY],
+            compared: [u64::MAX; SHORT_CAPACITY],
             user: [0; SHORT_CAPACITY],
             stamp: [0; SHORT_CAPACITY],
             source: [0; SHORT_CAPACITY],
-            source_mask: [0; SHORT_CAPACITY],
+            source_mask: [u32::MAX; SHORT_CAPACITY],
         }
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.end / FIELD_BITS
+        if self.is_open() { self.end / FIELD_BITS } else { 0 }
     }
 
+    /// Whether the owner has no entry, here or elsewhere.
     #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.end == 0
+    pub(super) fn none_queued(&self) -> bool {
+        // The low byte, which is zero only if all are. The compiler compares it in memory; a register that it shared
+        // with later uses of `end` would be missing where the entries are in a table.
+        const LOW: usize = if cfg!(target_endian = "little") { 0 } else { size_of::<u32>() - 1 };
+        // SAFETY: a byte of a valid reference.
+        unsafe { *(&raw const self.end).cast::<u8>().add(LOW) == 0 }
+    }
+
+    /// Whether the queue is open and has entries. One comparison: `ELSEWHERE` is negative.
+    #[inline(always)]
+    pub(super) fn has_entries(&self) -> bool {
+        self.end.cast_signed() > 0
+    }
+
+    /// Whether the owner has entries elsewhere; the queue is closed.
+    #[inline(always)]
+    pub(super) fn set_queued_elsewhere(&mut self, queued: bool) {
+        debug_assert!(!self.is_open());
+        self.end = if queued { ELSEWHERE } else { 0 };
     }
 
     /// Whether there is a free slot. A closed queue has none.
@@ -177,11 +198,11 @@ impl ShortQueue {
     pub(super) fn insert_receive(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
         let Pattern { bits, ignore, source } = pattern;
         let slot = self.insert_key(bits, source.unwrap_or(0));
+        // Else the masks of the slot are all ones.
         if !pattern.is_exact() {
             self.wildcards |= 1 << slot;
+            self.store_masks(slot, !ignore, if source.is_some() { u32::MAX } else { 0 });
         }
-        store(&mut self.compared, slot, !ignore);
-        store(&mut self.source_mask, slot, if source.is_some() { u32::MAX } else { 0 });
         self.store_entry(slot, Envelope { bits, source: source.unwrap_or(0) }, user, stamp);
         slot
     }
@@ -193,6 +214,12 @@ impl ShortQueue {
         // The masks have no meaning for a message.
         self.store_entry(slot, Envelope { bits, source }, user, stamp);
         slot
+    }
+
+    #[inline(always)]
+    fn store_masks(&mut self, slot: u32, compared: u64, source_mask: u32) {
+        store(&mut self.compared, slot, compared);
+        store(&mut self.source_mask, slot, source_mask);
     }
 
     #[inline(always)]
@@ -321,6 +348,7 @@ impl ShortQueue {
     #[inline(always)]
     pub(super) fn remove(&mut self, at: Position) -> u64 {
         self.wildcards &= !(1 << at.slot);
+        self.store_masks(at.slot, u64::MAX, u32::MAX);
         self.remove_exact(at)
     }
 
@@ -408,16 +436,19 @@ impl ShortQueue {
         store(&mut self.user, at.slot, handle.into_raw());
     }
 
-    /// Empties and closes the queue after [`Self::set_forward`] of all entries. Their old handles stay valid
-    /// through [`Self::forwarded`].
+    /// Empties and closes the queue after [`Self::set_forward`] of all entries, which are elsewhere now. Their old
+    /// handles stay valid through [`Self::forwarded`].
     pub(super) fn close(&mut self) {
         self.forwarded = self.positions().map(|at| 1 << at.slot).sum();
         self.clear();
+        (self.compared, self.source_mask) = ([u64::MAX; SHORT_CAPACITY], [u32::MAX; SHORT_CAPACITY]);
         (self.wildcards, self.end_when_full) = (CLOSED, 0);
+        self.set_queued_elsewhere(true);
     }
 
-    /// Uses the queue, which is empty, again.
+    /// Uses the queue again; its owner has no entries.
     pub(super) fn open(&mut self) {
+        debug_assert!(self.none_queued());
         (self.wildcards, self.end_when_full) = (0, ALL_FIELDS);
     }
 
@@ -471,7 +502,9 @@ mod tests {
         let mut short = ShortQueue::new();
         message(&mut short, 1, 1);
         short.close();
-        assert!(!short.has_room() && !short.is_open() && !short.is_open_and_exact() && short.is_empty());
+        assert!(!short.has_room() && !short.is_open() && !short.is_open_and_exact());
+        assert_eq!((short.len(), short.none_queued()), (0, false));
+        short.set_queued_elsewhere(false);
         short.open();
         assert!(short.has_room() && short.is_open() && short.is_open_and_exact());
         message(&mut short, 2, 2);

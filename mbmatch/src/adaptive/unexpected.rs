@@ -91,13 +91,12 @@ enum Storage {
 
 /// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// Whether there is no message, in any structure.
-    is_empty: bool,
     /// Whether the table is not empty and there is no index.
     use_fast_path: bool,
     storage: Storage,
-    /// Whether the index was used since the queue was last empty.
-    index_used: bool,
+    /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
+    /// which is loaded with its neighbours right after this is stored: store-to-load forwarding would fail.
+    index_used: u32,
     /// The age of the next message.
     age: u64,
     /// The age when the queue, not a short one, was last empty.
@@ -114,10 +113,9 @@ impl UnexpectedMessages {
     pub(super) fn new(unit: Unit, heap: Heap, age: u64) -> Self {
         let table = EntryTable::new(GROWTH_DIVISOR, heap);
         Self {
-            is_empty: true,
             use_fast_path: false,
             storage: Storage::ShortQueue,
-            index_used: false,
+            index_used: 0,
             age,
             age_when_empty: age,
             short: ShortQueue::new(),
@@ -139,7 +137,7 @@ impl UnexpectedMessages {
             self.table = EntryTable::new(GROWTH_DIVISOR, self.heap);
             self.index = Log::new(self.heap);
             if self.storage != Storage::ShortQueue {
-                (self.storage, self.age_when_empty, self.index_used) = (Storage::ShortQueue, self.age, false);
+                (self.storage, self.age_when_empty, self.index_used) = (Storage::ShortQueue, self.age, 0);
                 self.short.open();
             }
         } else if self.storage == Storage::Indexed {
@@ -213,8 +211,8 @@ impl UnexpectedMessages {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.is_empty == (self.len() == 0));
-        self.is_empty
+        debug_assert!(self.short.none_queued() == (self.len() == 0));
+        self.short.none_queued()
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -246,7 +244,7 @@ impl UnexpectedMessages {
     fn append_short(&mut self, envelope: Envelope, user: u64) -> Handle {
         let age = self.age;
         let slot = self.short.insert_message(envelope, user, age);
-        (self.age, self.is_empty) = (age + AGE_STEP, false);
+        self.age = age + AGE_STEP;
         handle(ShortQueue::index(slot), age)
     }
 
@@ -277,7 +275,8 @@ impl UnexpectedMessages {
             self.table.append((bits, source), self.age, user, |_| true)
         };
         let handle = handle(slot, self.age);
-        (self.age, self.is_empty) = (self.age + AGE_STEP, false);
+        self.age += AGE_STEP;
+        self.short.set_queued_elsewhere(true);
         self.use_fast_path = self.storage == Storage::Table;
         Ok(handle)
     }
@@ -305,13 +304,14 @@ impl UnexpectedMessages {
         self.table.restart_free_slots();
         self.storage = match self.storage {
             _ if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP => Storage::ShortQueue,
-            Storage::Indexed if self.index_used => Storage::Indexed,
+            Storage::Indexed if self.index_used != 0 => Storage::Indexed,
             _ => Storage::Table,
         };
+        self.short.set_queued_elsewhere(false);
         if self.storage == Storage::ShortQueue {
             self.short.open();
         }
-        (self.is_empty, self.age_when_empty, self.index_used) = (true, self.age, false);
+        (self.age_when_empty, self.index_used) = (self.age, 0);
         self.use_fast_path = false;
     }
 
@@ -329,7 +329,7 @@ impl UnexpectedMessages {
     /// The slot of the oldest message that a pattern with wildcards accepts, not in a short queue.
     #[inline(never)]
     fn find_oldest(&mut self, pattern: Pattern) -> Option<u32> {
-        self.index_used = true;
+        self.index_used = 1;
         if self.storage == Storage::Table && self.build_index().is_err() {
             // Without memory for an index, all messages are compared, in no order.
             let mut oldest = None;
@@ -371,8 +371,8 @@ impl UnexpectedMessages {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
-        if self.short.is_empty() {
-            if self.storage == Storage::ShortQueue || self.table.len() == 0 {
+        if !self.short.has_entries() {
+            if self.is_empty() {
                 return None;
             }
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.probe_slow(pattern) };
@@ -446,16 +446,18 @@ impl UnexpectedMessages {
         debug_assert!(self.use_fast_path == (self.storage == Storage::Table && self.table.len() > 0));
         if self.use_fast_path {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
-            let taken = match self.table.take_from_fifo(bits, source) {
-                Some(user) => FastPath::Taken(user),
-                // The last message needs `on_empty`.
-                None if self.table.len() == 1 => FastPath::Decline,
-                None => self.table.take_fast(bits, source),
-            };
-            return taken.map(|user| Message { user, envelope: Envelope { bits, source } });
+            let envelope = Envelope { bits, source };
+            if let Some(user) = self.table.take_from_fifo(bits, source) {
+                return FastPath::Taken(Message { user, envelope });
+            }
+            // The last message needs `on_empty`.
+            if self.table.len() == 1 {
+                return FastPath::Decline;
+            }
+            return self.table.take_fast(bits, source).map(|user| Message { user, envelope });
         }
-        if self.short.is_empty() {
-            if self.storage == Storage::ShortQueue {
+        if self.storage != Storage::ShortQueue {
+            if self.is_empty() {
                 return FastPath::NoMatch;
             }
             // With an index too, a receive without wildcards looks up its key. Most find no message.
@@ -468,7 +470,6 @@ impl UnexpectedMessages {
         let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
         let message = self.message_at(at);
         self.short.remove_exact(at);
-        self.is_empty = self.short.is_empty();
         FastPath::Taken(message)
     }
 
@@ -534,9 +535,7 @@ impl UnexpectedMessages {
         let Some(slot) = ShortQueue::slot(handle) else { return self.discard_in_table(handle) };
         let is_named = |age| generation(age) == handle.generation();
         if self.storage == Storage::ShortQueue {
-            let user = self.short.remove_slot(slot, is_named);
-            self.is_empty = self.short.is_empty();
-            return user;
+            return self.short.remove_slot(slot, is_named);
         }
         self.discard_in_table(self.short.forwarded(slot, is_named)?)
     }

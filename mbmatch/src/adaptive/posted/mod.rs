@@ -83,8 +83,6 @@ enum Storage {
 
 /// The posted-receive queue.
 pub(super) struct PostedReceives {
-    /// Whether there is no receive, in any structure.
-    is_empty: bool,
     /// Whether the table is not empty and all receives are in it and have no wildcards.
     use_fast_path: bool,
     storage: Storage,
@@ -107,7 +105,6 @@ impl PostedReceives {
     /// No receives yet; `ages` are those of an earlier queue.
     pub(super) fn new(unit: Unit, heap: Heap, ages: PostedAges) -> Self {
         Self {
-            is_empty: true,
             use_fast_path: false,
             storage: Storage::ShortQueue,
             class: EXACT,
@@ -159,8 +156,8 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.is_empty == (self.len() == 0));
-        self.is_empty
+        debug_assert!(self.short.none_queued() == (self.len() == 0));
+        self.short.none_queued()
     }
 
     #[inline(always)]
@@ -188,7 +185,7 @@ impl PostedReceives {
             return None;
         }
         let slot = self.short.insert_receive(pattern, user, age);
-        (self.age, self.is_empty) = (age + AGE_STEP, false);
+        self.age = age + AGE_STEP;
         Some(handle(ShortQueue::index(slot), age))
     }
 
@@ -209,7 +206,8 @@ impl PostedReceives {
             return Ok(handle);
         }
         let handle = self.append_with_age(pattern, user, self.age)?;
-        (self.age, self.is_empty) = (self.age + AGE_STEP, false);
+        self.age += AGE_STEP;
+        self.short.set_queued_elsewhere(true);
         self.update_fast_path();
         Ok(handle)
     }
@@ -287,13 +285,14 @@ impl PostedReceives {
         self.table.restart_free_slots();
         if self.scanned.len() == 0 {
             let stayed_short = self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP;
+            self.short.set_queued_elsewhere(false);
             if stayed_short {
                 self.storage = Storage::ShortQueue;
                 self.short.open();
             } else {
                 self.storage = Storage::OneClass;
             }
-            (self.is_empty, self.age_when_empty) = (true, self.age);
+            self.age_when_empty = self.age;
         }
         self.update_fast_path();
     }
@@ -329,7 +328,6 @@ impl PostedReceives {
         } else {
             return FastPath::Decline;
         };
-        self.is_empty = self.short.is_empty();
         FastPath::Taken(user)
     }
 
@@ -440,9 +438,7 @@ impl PostedReceives {
     fn cancel_short(&mut self, slot: u32, handle: Handle) -> Option<u64> {
         let is_named = |age| generation(age) == handle.generation();
         if self.storage == Storage::ShortQueue {
-            let user = self.short.remove_slot(slot, is_named);
-            self.is_empty = self.short.is_empty();
-            return user;
+            return self.short.remove_slot(slot, is_named);
         }
         self.cancel_in_table(self.short.forwarded(slot, is_named)?)
     }
