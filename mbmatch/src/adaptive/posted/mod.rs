@@ -227,7 +227,6 @@ impl PostedReceives {
         let age = self.age;
         let key = (bits & !ignore, source.unwrap_or(0));
         let slot = self.table.append_fast(key, stamp(age, of_class), user, |other| class(other) == of_class)?;
-        self.table.forget_fifo();
         self.count_in(of_class);
         self.age = age + AGE_STEP;
         Some(handle(slot, age))

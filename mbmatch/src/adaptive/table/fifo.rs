@@ -8,7 +8,9 @@
 //!
 //! Invariant: if there is such a list, it is the first of its collision chain, its entries have links, it is not
 //! empty, and no other class has entries with its key at the head of the chain. Whatever else changes a chain forgets
-//! the list, or leaves its first key and the youngest entry of that as they are.
+//! the list, or leaves its first key and the youngest entry of that as they are. This holds in a queue of several
+//! classes too, where the list may be one of wildcards: it is empty, and thus forgotten, before the queue is of one
+//! class without wildcards, which alone uses it.
 
 use super::{CLEARED, EntryTable, FREE, LINKED, Links, NIL, Oldest, Slot, is_slot};
 

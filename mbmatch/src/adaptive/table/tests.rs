@@ -279,6 +279,28 @@ fn whatever_changes_a_chain_leaves_the_fifo_queue_right() {
     }
 }
 
+/// The last entry of the FIFO queue is taken by its slot, as the oldest message of any key is, where it is in its home
+/// slot.
+#[test]
+fn an_entry_taken_by_its_slot_may_be_the_last_of_the_fifo_queue() {
+    let mut table = EntryTable::new(4, Heap::GLOBAL);
+    table.make_room().unwrap();
+    let key_at = |home| (0..1 << 20).find(|bits| table.hash.home_slot(*bits, 0) == home).expect("one of many");
+    let (key, other) = ((key_at(1), 0), (key_at(9), 0));
+    table.append(other, 4, 0, |_| true);
+    let append = |table: &mut EntryTable, number| append_any(table, key, number, &mut 0);
+    assert_eq!([1, 2].map(|number| append(&mut table, number)), [1, 0]);
+    assert_eq!(table.take_from_fifo(key.0, key.1), Some(1));
+    assert_eq!(append(&mut table, 3), 1);
+    assert_eq!(table.take_from_fifo(key.0, key.1), Some(2));
+    assert_eq!(table.take_oldest_at(1, |_| true).user, 3);
+    table.check_fifo();
+    assert_eq!(table.append_to_fifo(key, 4 << 2, 4), None);
+    append(&mut table, 4);
+    let first = table.find(key.0, key.1, |_| true).expect("the entry exists");
+    assert_eq!(table.take(first).user, 4);
+}
+
 /// A new stamp keeps the bits that belong to the table: whether the entry has links, and whether its bit of the bitmap
 /// is set again when it leaves.
 #[test]
