@@ -4,9 +4,9 @@
 # beside the dependencies that were just built, where `cargo clippy` would analyse every dependency once more. A warning
 # is an error, of the compiler or of Clippy. Benchmarks are linted only: no code is generated for them.
 #
-# Clippy generates no code for what is optimized: it would leave out the compiler's own optimizations, and compiling would
-# take longer. Most test programs spend less time in their own code than it takes to optimize it: Clippy compiles them
-# alone, without optimization.
+# Clippy generates no code for what is optimized: it would leave out the compiler's own optimizations, and compiling
+# would take longer. Most test programs spend less time in their own code than it takes to optimize it: Clippy compiles
+# them alone, without optimization.
 # Cargo keeps the artifacts of the workspace apart from those of other calls; those of dependencies are shared.
 set -eu
 if [ "${LINTED:-}" != compiler ]; then
@@ -44,8 +44,8 @@ case $source in
     workbench/reproduce/tests/* | workbench/trace/tests/*) ;;
   *) optimization=${is_test:+0} ;;
 esac
-# What the compiler says of the files that a crate depends on, for cargo. Clippy names the manifest of the workspace too;
-# what matters of it is in the arguments, and no change of the rest compiles every crate again.
+# What the compiler says of the files that a crate depends on, for cargo. Clippy names the manifest of the workspace
+# too; what matters of it is in the arguments, and no change of the rest compiles every crate again.
 without_manifest='s/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d'
 
 if [ "$is_test" ] && [ "$optimization" = 0 ] && [ -z "$is_benchmark" ]; then
