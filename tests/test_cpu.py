@@ -187,7 +187,7 @@ def test_ctrl_c_without_a_terminal_is_one_line(endless: str) -> None:
     assert process.returncode == 130
 
 
-def test_a_program_whose_output_nobody_reads_is_ended_by_the_signal() -> None:
+def test_a_program_whose_output_is_not_read_is_ended_by_the_signal() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     words = [sys.executable, "-m", "matchbench", "cpu", "run", str(MD5), "--quiet"]

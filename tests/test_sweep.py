@@ -104,7 +104,7 @@ def test_means_over_traces_are_geometric_and_the_deepest_cam_is_fastest(filled: 
     assert sweep.variants["entries"].to_list() == [2 * int(value) for value in VALUES]
 
 
-def test_everything_in_the_cache_is_replayed_by_nobody(
+def test_results_in_the_cache_are_not_replayed(
     halo: mb.Trace, deep: mb.Trace, filled: tuple[Path, Sweep]
 ) -> None:
     workers = Here()

@@ -42,7 +42,7 @@ def test_values_are_lists_and_ranges(text: str, values: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["10 ns..40 us *2", "10..40 *2 ns", "1..2 *", "1..x *2", "1.. *2", "1..8 *2 *2"]
 )
-def test_a_range_that_is_none_is_refused(text: str) -> None:
+def test_a_malformed_range_is_refused(text: str) -> None:
     with pytest.raises(mb.MatchbenchError, match=r"^x: found "):
         values_of(text, where="x")
 
@@ -126,7 +126,7 @@ def test_every_engine_has_entries_or_searches_memory_of_a_processor() -> None:
     assert not engines_with_entries() & processors
 
 
-def test_results_that_nobody_uses_are_removed(tmp_path: Path) -> None:
+def test_unused_results_are_removed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     for key in ("used", "unused"):
         cache.put(key, {"key": key})  # type: ignore[typeddict-item,typeddict-unknown-key] # any content

@@ -31,7 +31,7 @@ fn read(meta: &[u8], files: &Files) {
         ranks += 1;
         ControlFlow::Continue(())
     });
-    let total = total.expect("nobody interrupts");
+    let total = total.expect("it is not interrupted");
     assert_eq!(ranks, trace.ranks());
     assert!(total.posted_depth.count + total.unexpected == total.sent);
     assert!(total.unexpected_depth.count <= total.unexpected);

@@ -401,7 +401,7 @@ fn a_hart_is_woken_by_another() {
     let (stop, harts, calls) = machine.run();
     assert_eq!(stop, HartStop::Exited(7));
     assert_eq!(calls.0.iter().map(|call| (call.hart, call.number)).collect::<Vec<_>>(), [(0, 1), (1, 0)]);
-    // Nobody takes the interrupt: sstatus.SIE is clear.
+    // No hart takes the interrupt: sstatus.SIE is clear.
     assert_eq!(harts.counts(1).interrupts, 0);
 }
 

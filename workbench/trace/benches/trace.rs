@@ -29,7 +29,7 @@ fn speed(criterion: &mut Criterion) {
     for (name, plan) in workloads() {
         let trace: Trace = plan.in_memory();
         let comms = trace.check(go).expect("a good trace");
-        let messages = trace.stats(&comms, |_, _| ControlFlow::Continue(())).expect("nobody interrupts").sent;
+        let messages = trace.stats(&comms, |_, _| ControlFlow::Continue(())).expect("it is not interrupted").sent;
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(trace.records() * RECORD_BYTES as u64));
         group.bench_function("check", |bench| bench.iter(|| trace.check(go).expect("a good trace")));

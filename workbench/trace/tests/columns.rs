@@ -111,8 +111,8 @@ fn peers_are_world_ranks_in_any_communicator_and_nothing_when_wild() {
     assert_eq!(inter, pairs(&[("1", "3"), ("1", "3"), ("1", "3")]), "send, receive, and what it finished with");
     let wild = of(&|row| ranks[row] == "0" && kinds[row] == "recv" && peers[row] == "-1");
     assert_eq!(wild, pairs(&[("-1", "-"), ("-1", "-")]));
-    let nobody = of(&|row| ranks[row] == "0" && peers[row] == "-3");
-    assert_eq!(nobody, pairs(&[("-3", "-"), ("-3", "-"), ("-3", "-")]));
+    let proc_null = of(&|row| ranks[row] == "0" && peers[row] == "-3");
+    assert_eq!(proc_null, pairs(&[("-3", "-"), ("-3", "-"), ("-3", "-")]));
     let gather = of(&|row| operations[row] == "gather");
     assert_eq!(gather, pairs(&[("0", "0"), ("0", "1"), ("0", "0"), ("0", "1")]), "roots of the two halves");
 }

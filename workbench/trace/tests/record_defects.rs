@@ -121,8 +121,8 @@ fn sends() {
     ] {
         assert_eq!(record(broken), at(5, reason));
     }
-    let nobody = Record { peer: -3, tag: -7, aux: 0, ..send };
-    assert_eq!(record(nobody), "no defect", "the tag means nothing then");
+    let proc_null = Record { peer: -3, tag: -7, aux: 0, ..send };
+    assert_eq!(record(proc_null), "no defect", "the tag means nothing then");
 }
 
 #[test]
@@ -225,11 +225,11 @@ fn a_completed_request_was_started() {
         program.wait(&[request]);
     });
     assert_eq!(wild, at(7, "tag is -2, expected at least 0 (T-9)"));
-    let nobody = of(|program| {
+    let proc_null = of(|program| {
         let request = program.irecv(0, -3, 0, 8).from(-3, 0, 0);
         program.wait(&[request]);
     });
-    assert_eq!(nobody, at(7, "peer, tag and bytes are (-3, 0, 0), expected (-3, -2, 0) (T-10)"));
+    assert_eq!(proc_null, at(7, "peer, tag and bytes are (-3, 0, 0), expected (-3, -2, 0) (T-10)"));
     let sent = of(|program| {
         let request = program.isend(0, 1, 3, 8).from(1, 3, 8);
         program.wait(&[request]);

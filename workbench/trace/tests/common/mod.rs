@@ -89,8 +89,8 @@ fn everything_of(rank: u32) -> Vec<Record> {
     program.recv(0, -1, -2, 1 << 21, Status { source: before, tag: 4, bytes: 1 << 20 });
 
     // Nothing to talk to, given up, let go, never received.
-    let nobody = [program.irecv(0, -3, 0, 5), program.isend(0, -3, 0, 5)];
-    program.wait(&nobody);
+    let proc_null = [program.irecv(0, -3, 0, 5), program.isend(0, -3, 0, 5)];
+    program.wait(&proc_null);
     let unwanted = program.irecv(0, me, 11, 0);
     program.cancel(unwanted);
     program.push(Record { kind: 6, flags: Flags::BLOCKING, aux: 1, ..Record::default() });
