@@ -41,7 +41,7 @@ case $source in
     matching/testkit/tests/wrong_engines.rs | mbmatch/tests/lockstep.rs | processor/src/* | processor/tests/chip/* | \
     processor/tests/directory/* | processor/tests/isa/* | processor/tests/linux/* | processor/tests/shared_l2/* | \
     processor/tests/supervisor/* | workbench/catalog/tests/* | workbench/packets/tests/* | workbench/replay/tests/* | \
-    workbench/reproduce/tests/* | workbench/trace/tests/*) ;;
+    workbench/trace/tests/*) ;;
   *) optimization=${is_test:+0} ;;
 esac
 # What the compiler says of the files that a crate depends on, for cargo. Clippy names the manifest of the workspace

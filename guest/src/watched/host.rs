@@ -15,8 +15,8 @@ pub enum PassMark {
     End(u64),
 }
 
-/// The host of a run: it lets the program wait where a pass begins or ends, so that whoever runs it
-/// can look around.
+/// The host of a run: the program waits where a pass begins or ends, until the caller allows it to
+/// go on.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct MarkHost {
     cycle: u64,
@@ -43,7 +43,7 @@ impl MarkHost {
         self.began
     }
 
-    /// When the pass ended at whose end the program went on.
+    /// The cycle in which the last pass ended, if the program did not wait there.
     pub fn ended(&mut self) -> Option<u64> {
         self.ended.take()
     }

@@ -44,7 +44,7 @@ pub enum WatchError {
     #[error(transparent)]
     Trap(#[from] Trap),
     /// The program or its run has no such thing.
-    #[error("found no {0}")]
+    #[error("{0} was not found")]
     Missing(&'static str),
 }
 
@@ -118,7 +118,7 @@ impl WatchedCores {
     /// # Errors
     /// When the program cannot be loaded, has no such symbol, or the cores cannot be built.
     pub fn new(program: &Program, config: &CoresConfig, options: WatchOptions) -> Result<Self, WatchError> {
-        let thread = WatchError::Missing("thread");
+        let thread = WatchError::Missing("a thread");
         match program.isa() {
             Isa::Ppc32 => {
                 let hart = Ppc32::load(program, 1)?.pop().ok_or(thread)?;
@@ -244,7 +244,7 @@ impl<H: Hart> Cores for OneCore<H> {
         match core.run(hart, memory, host, hierarchy, LONGEST)? {
             OutOfOrderStop::Waiting => Ok(WatchStop::Waiting),
             OutOfOrderStop::Exited(status) => Ok(WatchStop::Exited(status)),
-            OutOfOrderStop::Until => Err(WatchError::Missing("end of the benchmark")),
+            OutOfOrderStop::Until => Err(WatchError::Missing("the end of the benchmark")),
         }
     }
 
@@ -262,7 +262,7 @@ impl<H: Hart + Clone> Cores for BarrelCores<H> {
         match self.0.run_until(Cycles::MAX, host)? {
             BarrelStop::Waiting => Ok(WatchStop::Waiting),
             BarrelStop::Exited(status) => Ok(WatchStop::Exited(status)),
-            BarrelStop::Until | BarrelStop::Paused => Err(WatchError::Missing("end of the benchmark")),
+            BarrelStop::Until | BarrelStop::Paused => Err(WatchError::Missing("the end of the benchmark")),
         }
     }
 

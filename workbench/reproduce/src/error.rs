@@ -35,9 +35,6 @@ pub enum MeasureError {
     /// A thread does what its processor cannot.
     #[error("a guest program: {0}")]
     Trap(#[from] Trap),
-    /// The benchmark cannot be run.
-    #[error("a guest program: {0}")]
-    Watch(#[from] WatchError),
     /// The benchmark found that a match was not where it should be.
     #[error("the benchmark on a list of {length} items ended with status {status}")]
     Benchmark {
@@ -81,6 +78,18 @@ pub enum MeasureError {
     /// A run did not show what was to be measured.
     #[error("{0} did not show in the run that should show it")]
     NotSeen(&'static str),
+}
+
+impl From<WatchError> for MeasureError {
+    fn from(error: WatchError) -> Self {
+        match error {
+            WatchError::Setting(error) => Self::Setting(error),
+            WatchError::Load(error) => Self::Load(error),
+            WatchError::Fault(error) => Self::Fault(error),
+            WatchError::Trap(error) => Self::Trap(error),
+            WatchError::Missing(what) => Self::NotSeen(what),
+        }
+    }
 }
 
 /// Why a study cannot be read.

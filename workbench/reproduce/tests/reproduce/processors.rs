@@ -50,6 +50,16 @@ fn changed(processor: PaperProcessor, change: impl Fn(&mut Simulated)) -> Proces
     processors
 }
 
+/// Cores that cannot be built are an error of the processor, not of the program that it would run.
+#[test]
+fn cores_without_contexts_are_refused_as_a_processor() {
+    let mut setup = setup(PaperProcessor::Threads1, baseline());
+    let Build::Barrel(config) = &mut setup.build else { panic!("expected barrel-threaded cores") };
+    config.contexts = 0;
+    let error = cores::run(&setup, 10).unwrap_err();
+    assert!(error.to_string().starts_with("a processor: "), "{error}");
+}
+
 #[test]
 fn a_run_shows_what_the_program_does() {
     for processor in PaperProcessor::ALL {
