@@ -34,7 +34,7 @@ done
 # A question about the compiler.
 [ "$folder" ] || exec "$@"
 
-# Test programs that compute much in their own code, or in generic code of others.
+# Test programs that compute much in their own code, or in generic code of others. The guard `optimized` reads the list.
 case $source in
   conform/tests/* | engines/cam_list/tests/* | engines/list_mt/src/* | engines/microcode/tests/* | engines/netproc/tests/* | \
     guest/tests/kernel/* | guest/tests/netproc/* | machines/moped/tests/* | match_unit/unit/tests/* | \
@@ -44,8 +44,8 @@ case $source in
     workbench/trace/tests/*) ;;
   *) optimization=${is_test:+0} ;;
 esac
-# What the compiler says of the files that a crate depends on, for cargo. Clippy names the manifest of the workspace
-# too; what matters of it is in the arguments, and no change of the rest compiles every crate again.
+# Removes the manifest of the workspace from the files on which cargo makes a crate depend; only Clippy names it. The
+# settings that concern a crate are in the arguments, and no other change of the manifest should compile all crates.
 without_manifest='s/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d'
 
 if [ "$is_test" ] && [ "$optimization" = 0 ] && [ -z "$is_benchmark" ]; then
@@ -83,6 +83,6 @@ if [ "$is_benchmark" ]; then
 else
   "$@"
 fi
-# With the configuration of Clippy.
+# The list of Clippy has the configuration of the lints too.
 sed "$without_manifest" "$lints/$name$suffix.d" >"$folder/$name$suffix.d"
 rm -r "$lints"

@@ -12,6 +12,7 @@ mod libraries;
 mod machine;
 mod models;
 mod names;
+mod optimized;
 mod programs;
 mod python;
 mod width;
@@ -53,6 +54,7 @@ const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("libraries", libraries::check),
     ("programs", programs::check),
+    ("optimized", optimized::check),
     ("models", models::check),
     ("names", names::check),
     ("python", python::check),
