@@ -351,7 +351,7 @@ fn rules(refusals: &[SpecItem]) -> TokenStream {
 fn manual(spec: &Spec) -> String {
     let mut out = format!(
         "<!-- Generated from {SPEC} by `make gen`; do not edit. -->\n# {}\n\n\
-         In the column source, hemmert2007 is {}.\n\
+         In the column *source*, hemmert2007 is {}.\n\
          \"ours\" marks what that paper leaves open, with the reason for the choice.\n\
          The word has {} bits, bit 0 is the least significant one, and the microcode store holds {} words.\n\
          How programs are written is described in `match_unit/asm/README.md`, how they are stored in `spec/isa/image.md`.\n",
