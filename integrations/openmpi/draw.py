@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import Formatter, FuncFormatter, NullFormatter, NullLocator
 
 from matchbench.plots import STYLE, plain, save
 from measure import read
@@ -66,7 +66,11 @@ def draw(result: Path, folder: Path, figures: Path) -> None:
         panels.append((title, lines))
     label = whole["mpi"]
     save(
-        _figure(f"{label}, one rank that sends to itself: least time of a message", panels, label),
+        _figure(
+            f"{label} on {_processor(whole)}, one rank that sends to itself: least time of a message",
+            panels,
+            label,
+        ),
         figures,
         "self",
     )
@@ -80,7 +84,15 @@ def draw(result: Path, folder: Path, figures: Path) -> None:
         for kind_of, pattern, title in TWO_RANKS
     ]
     panels = [(title, lines) for title, lines in panels if all(lines.values())]
-    save(_figure(f"{label}, two ranks, shared memory: mpi bench", panels, label), figures, "sm")
+    processor = _processor(documents["plain"]["place"])
+    title = f"{label} on {processor}, two ranks, shared memory: median times of mpi bench"
+    save(_figure(title, panels, label), figures, "sm")
+
+
+def _processor(place: dict[str, Any]) -> str:
+    """Return the name of a processor without marks and the word itself."""
+    name: str = place["cpu"]
+    return name.replace("(R)", "").removesuffix(" Processor")
 
 
 def _points(whole: dict[str, Any], kind: str, pattern: str) -> list[tuple[int, float]]:
@@ -129,4 +141,8 @@ def _panel(ax: Axes, title: str, lines: dict[str, list[tuple[int, float]]]) -> N
     ax.tick_params(axis="x", labelsize=8)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(FuncFormatter(plain))
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_ylim()
+    # An axis of little more than one power of ten would otherwise have one label.
+    names: Formatter = FuncFormatter(plain) if high < 20 * low else NullFormatter()
+    ax.yaxis.set_minor_formatter(names)
+    ax.tick_params(axis="y", which="minor", labelsize=7)
