@@ -142,7 +142,7 @@ def test_the_noise_of_assumed_parameters_raises_the_threshold() -> None:
     found = constructed({"t": 0.02}, engines=engines, parameters=noisy).answer
     assert found.threshold == pytest.approx(0.04)
     assert found.sentences["engines"] == (
-        "All 2 engines are alike within 4 %, as far as an assumed parameter moves them: 1.000 to 1.030 times "
+        "Both engines are alike within 4 %, as far as an assumed parameter moves them: 1.000 to 1.030 times "
         "the run time without matching."
     )
     assert found.sentences["trust"] == (

@@ -115,7 +115,8 @@ def _engines(answer: Answer) -> str:
     if answer.simulated == 1:
         return f"Only one engine was compared: {first.engines[0]}, {_range(first)}."
     if not others:
-        return f"All {answer.simulated} engines are alike {within}: {_range(first)}."
+        whole = "Both" if answer.simulated == 2 else f"All {answer.simulated}"
+        return f"{whole} engines are alike {within}: {_range(first)}."
     slower = [f"{_list(each.engines, 'more', _FEW)} ({_ratios(each)})" for each in others]
     if len(slower) > _FEW:
         count = sum(len(each.engines) for each in others[:-1])

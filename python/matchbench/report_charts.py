@@ -450,7 +450,13 @@ def strips(parts: Sequence[tuple[str, pl.DataFrame]], what: str, title: str) -> 
                 "opacity": 0.5,
             },
             "encoding": {
-                "x": {"field": "time", "type": "quantitative", "title": f"simulated time [{unit}]"},
+                "x": {
+                    "field": "time",
+                    "type": "quantitative",
+                    # With more, the last label, which ends at the edge of the chart, touches the one before.
+                    "axis": {"tickCount": 10},
+                    "title": f"simulated time [{unit}]",
+                },
                 "y": {
                     "field": "length",
                     "type": "quantitative",
