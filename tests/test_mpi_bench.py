@@ -368,10 +368,10 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
             '{"format": "matchbench-mpi-bench", "version": 2}',
             "found version 2, expected 1 to 1; use a newer matchbench",
         ),
-        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows`: found another type, expected a list"),
+        ('{"format": "matchbench-mpi-bench", "version": 1}', "`rows`: found None, expected a list"),
         (
             '{"format": "matchbench-mpi-bench", "version": 1, "rows": [1]}',
-            "row 1: found another type, expected an object",
+            "row 1: found 1, expected an object",
         ),
         (
             '{"format": "matchbench-mpi-bench", "version": 1, "rows": [{"name": "a", "kind": "k"}]}',

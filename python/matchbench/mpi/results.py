@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -191,7 +192,7 @@ def read(path: Path) -> dict[str, Any]:
         raise MatchbenchError(msg)
     rows = whole.get("rows")
     if not isinstance(rows, list):
-        msg = f"{path}: `rows`: found another type, expected a list"
+        msg = f"{path}: `rows`: found {reprlib.repr(rows)}, expected a list"
         raise MatchbenchError(msg)
     whole["rows"] = [_row(row, f"{path}: row {at}") for at, row in enumerate(rows, 1)]
     return whole
@@ -222,7 +223,7 @@ def read_rows(path: Path) -> list[Row]:
 def _row(row: object, where: str) -> Row:
     """Check a row's columns and types; numbers may be text, as in CSV."""
     if not isinstance(row, dict):
-        msg = f"{where}: found another type, expected an object"
+        msg = f"{where}: found {reprlib.repr(row)}, expected an object"
         raise MatchbenchError(msg)
     checked: Row = {}
     for column, kind in ROWS.items():
