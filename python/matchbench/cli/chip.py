@@ -14,6 +14,7 @@ from matchbench import MatchbenchError, _native, tables
 from matchbench.chip_trace import ChipTrace
 from matchbench.cli import chip_report
 from matchbench.cli.cpu import interval
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.native_types import ChipRun
 from matchbench.netproc import read_file
 from matchbench.output import check_file, whole_file, write_file
@@ -33,6 +34,7 @@ _ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
 
 
 @click.group(
+    cls=WholeSummaries,
     name="chip",
     epilog="""
     Examples:

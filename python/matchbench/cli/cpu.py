@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native, tables
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.native_types import ProgramRun, Progress
 from matchbench.netproc import read_file
 from matchbench.output import check_file, whole_file, write_file
@@ -29,6 +30,7 @@ _BETWEEN_PROGRESS = 0.2
 
 
 @click.group(
+    cls=WholeSummaries,
     name="cpu",
     epilog="""
     Examples:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matchbench import MatchbenchError, tables
+from matchbench.cli.whole_summaries import WholeSummaries
 
 if TYPE_CHECKING:
     from matchbench.engine_templates import Language
@@ -25,6 +26,7 @@ _LAST = {
 
 
 @click.group(
+    cls=WholeSummaries,
     name="engine",
     epilog="""
     Examples:

@@ -4,11 +4,13 @@
 import click
 
 from matchbench import _native, tables
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.native_types import Card
 from matchbench.own_engines import describe
 
 
 @click.group(
+    cls=WholeSummaries,
     name="engines",
     invoke_without_command=True,
     epilog="""

@@ -7,12 +7,13 @@ import click
 
 from matchbench import _native, tables
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.native_types import Pattern
 
 _MOST_SEED = (1 << 64) - 1
 
 
-class Patterns(click.Group):
+class Patterns(WholeSummaries):
     """One command per pattern of the trace library."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -25,6 +25,7 @@ from matchbench.cli.mu_common import (
 )
 from matchbench.cli.mu_profile import profile
 from matchbench.cli.mu_trace import trace
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.match_unit import Report, Setup
 from matchbench.match_unit_files import read_text
 from matchbench.output import whole_file
@@ -34,6 +35,7 @@ MOST_WRONG = 5
 
 
 @click.group(
+    cls=WholeSummaries,
     name="mu",
     epilog="""
     Examples:

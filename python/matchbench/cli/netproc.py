@@ -11,6 +11,7 @@ import click
 from matchbench import MatchbenchError, _native, netproc, tables
 from matchbench.cli.netproc_report import show_comparison, show_run, write_results
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.output import check_file, whole_file, write_file
 from matchbench.selection import parse_assignments
 
@@ -24,6 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @click.group(
+    cls=WholeSummaries,
     name="netproc",
     epilog="""
     Examples:

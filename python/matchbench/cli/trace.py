@@ -15,6 +15,7 @@ from matchbench import shortfalls, tables
 from matchbench._native import MatchbenchError, TraceError
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import OPTIONS, given_option, replay_config, replay_options
+from matchbench.cli.whole_summaries import WholeSummaries
 
 if TYPE_CHECKING:
     from matchbench.trace import Trace, TraceStats
@@ -40,6 +41,7 @@ def _open(path: Path) -> Trace:
 
 
 @click.group(
+    cls=WholeSummaries,
     name="trace",
     epilog="""
     Examples:
