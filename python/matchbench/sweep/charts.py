@@ -140,7 +140,7 @@ def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
     return Chart(
         name="pareto",
         kind="pareto",
-        title="What each variant costs and gains; grey: another variant is at least as good in both",
+        title="Time and cost of each variant; grey: another variant is at least as good in both",
         x=cost,
         y=column,
         x_title=_area_title(ranked, unit) if cost == "area" else TITLES[cost],
