@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a matcher is made of: its structure, and the parameters of that.
+//! The structure of a matcher, and its parameters.
 
 use std::fmt;
 use std::str::FromStr;

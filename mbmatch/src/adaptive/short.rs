@@ -155,8 +155,8 @@ impl ShortQueue {
     /// Whether the owner has no entry, here or elsewhere.
     #[inline(always)]
     pub(super) fn none_queued(&self) -> bool {
-        // The low byte, which is zero only if all are. The compiler compares it in memory; a register that it shared
-        // with later uses of `end` would be missing where the entries are in a table.
+        // Only the low byte, which is zero only if `end` is: the compiler compares it in memory. The whole word would
+        // be kept in a register for later uses of `end`, which the code for entries in a table needs otherwise.
         const LOW: usize = if cfg!(target_endian = "little") { 0 } else { size_of::<u32>() - 1 };
         // SAFETY: a byte of a valid reference.
         unsafe { *(&raw const self.end).cast::<u8>().add(LOW) == 0 }
@@ -198,7 +198,7 @@ impl ShortQueue {
     pub(super) fn insert_receive(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
         let Pattern { bits, ignore, source } = pattern;
         let slot = self.insert_key(bits, source.unwrap_or(0));
-        // Else the masks of the slot are all ones.
+        // Masks of a free slot are all ones, as those of an exact receive.
         if !pattern.is_exact() {
             self.wildcards |= 1 << slot;
             self.store_masks(slot, !ignore, if source.is_some() { u32::MAX } else { 0 });

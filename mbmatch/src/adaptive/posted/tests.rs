@@ -79,10 +79,9 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, false, true));
 }
 
-/// Receives of several classes come and go, the last one with wildcards too: what the table remembers of a key stays
-/// right.
+/// Receives of several classes come and go, also with wildcards: the FIFO queue of the table stays correct.
 #[test]
-fn a_queue_of_changing_classes_leaves_the_fifo_queue_right() {
+fn a_queue_of_changing_classes_keeps_the_fifo_queue_correct() {
     let mut random = fastrand::Rng::with_seed(13);
     let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
     // Oldest first.

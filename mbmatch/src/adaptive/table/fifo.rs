@@ -7,10 +7,10 @@
 //! The slot after the youngest is taken if it is free, without the bitmap, whose bit stays set: it is a hint.
 //!
 //! Invariant: if there is such a list, it is the first of its collision chain, its entries have links, it is not
-//! empty, and no other class has entries with its key at the head of the chain. Whatever else changes a chain forgets
-//! the list, or leaves its first key and the youngest entry of that as they are. This holds in a queue of several
-//! classes too, where the list may be one of wildcards: it is empty, and thus forgotten, before the queue is of one
-//! class without wildcards, which alone uses it.
+//! empty, and no other class has entries with its key at the head of the chain. Every other change of a chain forgets
+//! the list, or leaves its first key and that key's youngest entry unchanged. In a queue of several classes the list
+//! may be one of receives with wildcards. Only a queue of one class without wildcards uses the list; before a queue
+//! becomes one, that list is empty, and therefore forgotten.
 
 use super::{CLEARED, EntryTable, FREE, LINKED, Links, NIL, Oldest, Slot, is_slot};
 

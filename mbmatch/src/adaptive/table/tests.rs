@@ -221,9 +221,9 @@ fn growth_forgets_the_fifo_queue() {
     }
 }
 
-/// Entries of few keys are appended and leave in every way; each key keeps its order.
+/// Entries of few keys are appended and removed in every way; each key keeps its order.
 #[test]
-fn whatever_changes_a_chain_leaves_the_fifo_queue_right() {
+fn every_change_of_a_chain_keeps_the_fifo_queue_correct() {
     let mut random = fastrand::Rng::with_seed(11);
     let mut table = EntryTable::new(4, Heap::GLOBAL);
     table.make_room().unwrap();
