@@ -153,7 +153,7 @@ static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_w
 static void *target_find(const char *name) {
     void *found = mbr_library_symbol(name);
     if (!found) {
-        mbr_warn("found no %s in this MPI library, which the program calls; use a library that has it", name + 1);
+        mbr_warn("%s: not found in this MPI library, but called by the program; run the program with a library that has it", name + 1);
         abort();
     }
     return found;

@@ -196,7 +196,8 @@ bool mbr_library_learn(void) {
     for (unsigned i = 0; i < count; i++) {
         void *address = mbr_library_symbol(functions[i].name);
         if (!address && i < count - optional) {
-            mbr_warn("not recorded: found no %s in this MPI library, which the recorder calls", functions[i].name);
+            mbr_warn("not recorded: %s: not found in this MPI library, but needed by the recorder; use another MPI library",
+                     functions[i].name);
             return false;
         }
         memcpy(functions[i].target, &address, sizeof address);

@@ -124,15 +124,18 @@ static void begin_recording(const struct mbr_beginning *beginning, mbr_word sess
     uint64_t run_id;
     if (!dir || !*dir)
         return;
-    if (!run_id_parse(getenv("MATCHBENCH_RECORD_RUN_ID"), &run_id)) {
-        mbr_warn("not recorded: MATCHBENCH_RECORD_RUN_ID: found another text, expected 16 hexadecimal digits; use `matchbench record`");
+    const char *id = getenv("MATCHBENCH_RECORD_RUN_ID");
+    if (!run_id_parse(id, &run_id)) {
+        mbr_warn("not recorded: MATCHBENCH_RECORD_RUN_ID: found \"%.40s\", expected 16 hexadecimal digits; use `matchbench record`",
+                 id ? id : "");
         return;
     }
     if (!mbr_library_learn())
         return;
     int rank = 0, world = 0;
     if (!mbr_world_find(session, &rank, &world)) {
-        mbr_warn("not recorded: found no process set mpi://WORLD in this MPI library, which the recorder needs");
+        mbr_warn("not recorded: process set mpi://WORLD: not found in this MPI library, but needed by the recorder; use another MPI "
+                 "library");
         return;
     }
     mbr_word parent = mbr_library.comm_null;
