@@ -17,7 +17,7 @@ pub const PASSES: usize = 12;
 /// Headers of a pass.
 pub const HEADERS: u64 = 64;
 
-/// What marks say; `guest/host.h` has the same numbers.
+/// First arguments of a mark, which are those of `guest/host.h`.
 pub(crate) mod mark {
     pub(crate) const LIST: u64 = 1;
     pub(crate) const HEADERS: u64 = 2;

@@ -6,35 +6,35 @@ use mb_processor::{Memory, Service, Syscall, SyscallHandler, SyscallResult};
 use crate::bench::mark::{BEGIN, END};
 use crate::service::MARK;
 
-/// The request of a mark.
+/// A mark at which the program waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PassMark {
-    /// A pass begins once this is allowed.
+    /// A pass begins when the program is allowed to continue.
     Begin,
     /// A pass has ended in this cycle.
     End(u64),
 }
 
-/// The host of a run: the program waits where a pass begins or ends, until the caller allows it to
-/// go on.
+/// The host of a run: the program waits where a pass begins, and on request where it ends, until the
+/// caller allows it to continue.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct MarkHost {
     cycle: u64,
     asked: Option<PassMark>,
     allowed: bool,
-    /// Whether the program goes on at the end of a pass.
-    passes_end: bool,
-    /// When the pass ended.
+    /// Whether the program waits at the end of a pass too.
+    stops_at_end: bool,
+    /// Cycle in which the pass ended, if the program did not wait there.
     ended: Option<u64>,
-    /// When the pass began.
+    /// Cycle in which the pass began.
     began: u64,
 }
 
 impl MarkHost {
-    /// A host that stops the program where a pass begins, and where it ends unless `passes_end`.
+    /// A host that stops the program where a pass begins, and where it ends if `stops_at_end`.
     #[must_use]
-    pub fn new(passes_end: bool) -> Self {
-        Self { passes_end, ..Self::default() }
+    pub fn new(stops_at_end: bool) -> Self {
+        Self { stops_at_end, ..Self::default() }
     }
 
     /// The cycle in which the pass began.
@@ -43,12 +43,12 @@ impl MarkHost {
         self.began
     }
 
-    /// The cycle in which the last pass ended, if the program did not wait there.
+    /// The cycle in which the last pass ended, if the program did not wait there. A second call returns `None`.
     pub fn ended(&mut self) -> Option<u64> {
         self.ended.take()
     }
 
-    /// The mark that the program waits at, which from now on may pass.
+    /// Lets the program continue; returns the mark at which it waits, or `None` if it waits at none.
     pub fn allow(&mut self) -> Option<PassMark> {
         self.allowed = self.asked.is_some();
         self.asked.take()
@@ -78,13 +78,13 @@ impl SyscallHandler for MarkHost {
                 self.asked = Some(PassMark::Begin);
                 SyscallResult::Wait
             }
-            Service::Custom(MARK) if call.arguments[0] == END && self.passes_end => {
-                self.ended = Some(self.cycle);
-                SyscallResult::Value(0)
-            }
-            Service::Custom(MARK) if call.arguments[0] == END => {
+            Service::Custom(MARK) if call.arguments[0] == END && self.stops_at_end => {
                 self.asked = Some(PassMark::End(self.cycle));
                 SyscallResult::Wait
+            }
+            Service::Custom(MARK) if call.arguments[0] == END => {
+                self.ended = Some(self.cycle);
+                SyscallResult::Value(0)
             }
             _ => SyscallResult::Value(0),
         }

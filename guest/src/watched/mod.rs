@@ -25,7 +25,7 @@ pub use host::{MarkHost, PassMark};
 
 use thread::{Watch, Watched};
 
-/// Cycles that no run needs; more is a mistake in a model.
+/// Every run of an out-of-order core ends before this cycle; a later one is a mistake in a model.
 const LONGEST: Cycles = Cycles(1 << 32);
 
 /// Why the benchmark could not be run.
@@ -43,7 +43,7 @@ pub enum WatchError {
     /// A thread does what its processor cannot.
     #[error(transparent)]
     Trap(#[from] Trap),
-    /// The program or its run has no such thing.
+    /// The program lacks a symbol, or its run did not reach a point.
     #[error("{0} was not found")]
     Missing(&'static str),
 }
@@ -73,12 +73,12 @@ pub enum CoresConfig {
 pub struct WatchOptions {
     /// Items of the list.
     pub items: u64,
-    /// Whether every header finds the list missing.
+    /// Whether every line of the list misses in the caches for each header.
     pub cold: bool,
     /// Whether the instructions that only put the number and the first argument of a system call
     /// into place take no time. PowerPC only; ignored elsewhere.
     pub lean: bool,
-    /// Whether the program stops also where a pass ends.
+    /// Whether the program waits where a pass ends too.
     pub stop_at_end: bool,
 }
 
@@ -87,9 +87,9 @@ pub struct WatchOptions {
 pub struct WatchCounts {
     /// Calls of the match function.
     pub headers: u64,
-    /// Items visited.
+    /// Visits of items.
     pub visits: u64,
-    /// Visits of an item that came after one of a later header.
+    /// Visits of an item after a later header had visited it.
     pub overtaken: u64,
     /// Threads started.
     pub threads: u64,
@@ -166,13 +166,13 @@ impl WatchedCores {
                 Box::new(BarrelCores(cores, config.hierarchy.cores))
             }
         };
-        Ok(Self { cores, watch, host: MarkHost::new(!options.stop_at_end), headers: range("headers")? })
+        Ok(Self { cores, watch, host: MarkHost::new(options.stop_at_end), headers: range("headers")? })
     }
 
     /// Runs until the program waits for its host or ends.
     ///
     /// # Errors
-    /// When the program does what its processor cannot, or does not stop.
+    /// When the program does what its processor cannot, or an out-of-order core has not stopped before cycle 2^32.
     pub fn run(&mut self) -> Result<WatchStop, WatchError> {
         self.cores.run(&mut self.host)
     }
@@ -259,6 +259,7 @@ struct BarrelCores<H>(Barrel<Watched<H>>, usize);
 impl<H: Hart + Clone> Cores for BarrelCores<H> {
     fn run(&mut self, host: &mut MarkHost) -> Result<WatchStop, WatchError> {
         self.0.wake(Cycles::ZERO);
+        // Cores that wait would advance their clock to any other limit.
         match self.0.run_until(Cycles::MAX, host)? {
             BarrelStop::Waiting => Ok(WatchStop::Waiting),
             BarrelStop::Exited(status) => Ok(WatchStop::Exited(status)),

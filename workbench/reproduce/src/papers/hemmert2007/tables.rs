@@ -9,7 +9,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::figure5::HEADERS;
 use mb_core::Cycles;
 use mb_guest::watched::MarkHost;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
@@ -19,8 +18,8 @@ use mb_processor::{
     SyscallHandler,
 };
 
-use super::figure5::BenchmarkRun;
 use super::figure5::cores::{self, CorePass};
+use super::figure5::{BenchmarkRun, HEADERS};
 use super::processors::{Build, PaperProcessor, Setup, Simulated};
 
 use super::Subject;

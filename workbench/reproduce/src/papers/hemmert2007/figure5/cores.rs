@@ -69,10 +69,9 @@ impl Stepped {
         }
     }
 
-    /// Runs to the end of the pass; returns when that was.
+    /// Runs to the end of the pass; returns its cycle.
     fn end(&mut self) -> Result<u64, MeasureError> {
-        let stopped = self.stop()?;
-        self.ahead = Some(stopped);
+        self.ahead = Some(self.stop()?);
         if let Some(cycle) = self.cores.host().ended() {
             return Ok(cycle);
         }
@@ -80,7 +79,7 @@ impl Stepped {
         Ok(cycle)
     }
 
-    /// Runs to the next mark, where the program waits; from now on it may go on.
+    /// Runs to the next mark at which the program waits, and lets it continue from there.
     fn mark(&mut self) -> Result<PassMark, MeasureError> {
         match self.stop()? {
             WatchStop::Waiting => self.cores.host().allow().ok_or(MeasureError::NotSeen("the mark of a pass")),
