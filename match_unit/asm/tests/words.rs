@@ -46,8 +46,8 @@ fn a_bit_without_effect_is_refused() {
 }
 
 #[test]
-fn a_pop_that_does_not_say_so_is_refused() {
-    let error = Word::decode(bits(&[(149, 1)])).expect_err("pop without needs");
+fn a_pop_without_wait_is_refused() {
+    let error = Word::decode(bits(&[(149, 1)])).expect_err("a pop without wait");
     assert_eq!(error, DecodeError::WordFault { fault: WordFault::PopWithoutWait });
     assert_eq!(error.to_string(), "input slot: found a pop of the input FIFO without `wait`; add `wait` to this word");
 }

@@ -30,7 +30,7 @@ impl Assembler {
                 "-" => value.checked_sub(right),
                 _ => value.checked_mul(right),
             };
-            let outside = || operator.problem(Rule::Range, "the result is not a number of 64 bits without sign");
+            let outside = || operator.problem(Rule::Range, "found a result outside of 64 bits; expected 0 to 2^64 - 1");
             value = result.ok_or_else(outside)?;
         }
         Ok(value)

@@ -92,7 +92,9 @@ impl Assembler {
                     Ok(Operand2 { reg, immediate: Some((Half::High, value)) })
                 }
                 _ => {
-                    let message = "one half must be an immediate and the other a register's, `.hi` or `.lo`".into();
+                    let message =
+                        "found two halves of one kind; expected an immediate and a half of a register, `.hi` or `.lo`"
+                            .into();
                     Err(SourceError { span: place, message, rule: Rule::Slot })
                 }
             };

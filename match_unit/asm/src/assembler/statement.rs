@@ -149,7 +149,9 @@ impl Assembler {
         }
         for target in &targets {
             if let TargetKind::Ternary(_, Some(_)) = target.kind {
-                let message = "only the input slot permutes 16-bit fields on the way to a ternary register".into();
+                let message =
+                    "found a permutation of 16-bit fields outside of the input slot; expected `in` as its operand"
+                        .into();
                 return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
@@ -210,7 +212,9 @@ impl Assembler {
                 TargetKind::Predicate(_) | TargetKind::Output(_) => true,
             };
             if twice {
-                let message = "the input slot writes one ALU register, one ternary register, both, or `_`".into();
+                let message = "found other destinations of the input slot; expected one ALU register, one ternary \
+                               register, both, or `_`"
+                    .into();
                 return Err(SourceError { span: target.span, message, rule: Rule::Slot });
             }
         }
