@@ -203,7 +203,7 @@ def _draw(directory: Path, rows: Sequence[Row], others: Sequence[Row]) -> None:
 
 
 def show(whole: Mapping[str, Any]) -> None:
-    """Print the tables and sentences of a measurement.
+    """Print what the curves of a measurement imply, then its tables, then remarks on series.
 
     Parameters
     ----------
@@ -213,6 +213,9 @@ def show(whole: Mapping[str, Any]) -> None:
     mpi, place, plan = whole["mpi"], whole["place"], whole["plan"]
     hosts = list(dict.fromkeys(place["hosts"]))
     tables.line(whole["label"], style="bold")
+    for sentence in whole["structure"]:
+        tables.line(sentence)
+    tables.line()
     tables.line(f"library:   {mpi['name']}, MPI {mpi['standard']}; {mpi['transport']}")
     tables.line(f"place:     {' and '.join(hosts)}, {place['cpu']}; {_pinning(place)}")
     tables.line(f"times:     medians of {plan['sweeps']} repetitions; spread: half their interquartile range")
@@ -227,17 +230,16 @@ def show(whole: Mapping[str, Any]) -> None:
                 (
                     _MEMORY.get(row["what"], row["what"]),
                     tables.count(row["items"]),
-                    f"{row['bytes_per_item']:.0f} B",
+                    f"{tables.count(round(row['bytes_per_item']))} B",
                     tables.share(row["kept_share"]),
                 )
                 for row in whole["memory"]
             ],
         )
-    for sentences in (whole["structure"], [f"{name}: {why}" for name, why in whole["remarks"].items()]):
-        if sentences:
-            tables.line()
-        for sentence in sentences:
-            tables.line(sentence)
+    if whole["remarks"]:
+        tables.line()
+    for name, why in whole["remarks"].items():
+        tables.line(f"{name}: {why}")
 
 
 _MEMORY = {
