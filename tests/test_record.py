@@ -90,6 +90,17 @@ def test_a_program_without_mpi_is_reported(recorder: Path, matchbench: Command, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_recording_of_nothing_removes_the_directories_that_it_made(
+    recorder: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    assert recorder.is_file()
+    assert matchbench("record", "--", "true").returncode == 1
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "empty").mkdir()
+    assert matchbench("record", "-o", "empty", "--", "true").returncode == 1
+    assert [(each.name, list(each.iterdir())) for each in tmp_path.iterdir()] == [("empty", [])]
+
+
 def test_a_program_that_fails_before_mpi_is_reported(recorder: Path, matchbench: Command) -> None:
     assert recorder.is_file()
     done = matchbench("record", "-o", "t", "--", "false")

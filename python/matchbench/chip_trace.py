@@ -4,11 +4,12 @@
 import secrets
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matchbench import MatchbenchError
 from matchbench.cli.record import summary
+from matchbench.output import make_directory, remove_empty
 from matchbench.record import check_unused, look, write_meta
 
 _MARK = b"MATCHBENCH_RECORD_DIR"
@@ -42,6 +43,7 @@ class ChipTrace:
     cores: int
     frequency: int
     unit: str
+    _made: list[Path] = field(default_factory=list, init=False, repr=False)
 
     def prepare(self, command: Sequence[str]) -> list[str]:
         """Create the directory; return the environment variables that the program needs, as NAME=VALUE.
@@ -70,7 +72,7 @@ class ChipTrace:
             )
             raise MatchbenchError(msg)
         run_id = secrets.token_hex(8)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self._made.extend(make_directory(self.directory))
         clock = {"unit": self.unit, "per_second": self.frequency}
         write_meta(self.directory, run_id, command, ["chip"], clock=clock)
         return [
@@ -80,7 +82,7 @@ class ChipTrace:
         ]
 
     def lines(self, status: int) -> list[str]:
-        """Describe the trace after the run; without files of ranks, remove the directory and say so.
+        """Describe the trace after the run; without files of ranks, remove what was made and say so.
 
         Parameters
         ----------
@@ -90,6 +92,6 @@ class ChipTrace:
         files = sorted(self.directory.glob("rank-*.mbt"))
         if not files:
             (self.directory / "meta.json").unlink(missing_ok=True)
-            self.directory.rmdir()
+            remove_empty(self._made)
             return [f"matchbench: {self.program}: no rank was recorded: none called MPI_Init"]
         return summary(look(self.directory, files, status, Counter()))

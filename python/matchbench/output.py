@@ -7,7 +7,7 @@ import fcntl
 import io
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,8 +104,7 @@ def reserved_directory(path: Path, *, marker: str, force: bool = False) -> Itera
         yield
         return
     check_directory(shown, marker=marker, force=force)
-    made = [parent for parent in path.parents if not parent.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    made = make_directory(path.parent)
     lock = path.with_name(f".{path.name}.lock")
     try:
         descriptor = _locked(lock, shown)
@@ -117,9 +116,27 @@ def reserved_directory(path: Path, *, marker: str, force: bool = False) -> Itera
             lock.unlink(missing_ok=True)
             os.close(descriptor)
     finally:
-        with suppress(OSError):  # not empty
-            for parent in made:
-                parent.rmdir()
+        remove_empty(made)
+
+
+def make_directory(path: Path) -> list[Path]:
+    """Create a directory and its parents where they are missing.
+
+    Returns
+    -------
+    Directories that were created, innermost first.
+    """
+    path = path.absolute()
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def remove_empty(directories: Iterable[Path]) -> None:
+    """Remove directories, innermost first, up to the first that is not empty."""
+    with suppress(OSError):  # not empty
+        for directory in directories:
+            directory.rmdir()
 
 
 def _locked(lock: Path, path: Path) -> int:

@@ -26,6 +26,7 @@ from types import FrameType
 from matchbench import _native, elf, shortfalls
 from matchbench._native import MatchbenchError
 from matchbench.native_types import TraceState
+from matchbench.output import make_directory, remove_empty
 
 VERSION_SECONDS = 10
 """Time limit for a launcher to print its version."""
@@ -233,7 +234,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
             f"matchbench: `{command[0]}`: unknown launcher; expected one that passes LD_PRELOAD, "
             "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks\n"
         )
-    directory.mkdir(parents=True, exist_ok=True)
+    made = make_directory(directory)
     write_meta(directory, run_id, command, [socket.gethostname()])
     (directory / _NOTES).touch()
     status = _run(words, environment, directory)
@@ -243,7 +244,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     files = sorted(directory.glob("rank-*.mbt"))
     if not files:
         (directory / "meta.json").unlink(missing_ok=True)
-        directory.rmdir()
+        remove_empty(made)
         return Recording(
             directory=directory,
             exit_status=status,
