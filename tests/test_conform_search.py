@@ -163,7 +163,7 @@ def test_a_failure_of_every_program_ends_with_the_budget_and_says_so(
     plan = Plan(programs=1000, budget_seconds=1)
     found = Conformance()
     conform(SimulatedRunner(lambda _: "crashed"), plan, found, Watch())
-    assert found.stopped == "budget"
+    assert (found.stopped, found.remarks) == ("budget", [])
     assert found.counts["programs"] == 0
     assert found.failures_of("crashed") > 10
     show_searched(found, plan)
@@ -258,6 +258,22 @@ def test_a_job_that_the_budget_ends_is_no_crash() -> None:
     found = Conformance()
     conform(LateRunner(lambda _: None), Plan(programs=100, budget_seconds=1), found, Watch())
     assert (found.stopped, found.failures, found.remarks) == ("budget", [], [])
+
+
+def test_a_budget_without_a_program_that_ended_is_no_pass() -> None:
+    class HangingRunner(SimulatedRunner):
+        def run(self, *words: object, **options: object) -> Job:
+            CLOCK.now += 1.1
+            job = super().run(*words, **options)  # type: ignore[arg-type] # passed on
+            job.judged["next"], job.judged["counts"] = 0, {}
+            return replace(job, is_out_of_time=True)
+
+    found = Conformance()
+    conform(HangingRunner(lambda _: None), Plan(programs=100, budget_seconds=1), found, Watch())
+    assert (found.stopped, found.failures) == ("budget", [])
+    assert found.remarks == [
+        "found no program that ended within the budget, so that nothing was checked; give a longer --budget"
+    ]
 
 
 def test_an_interrupted_or_expired_shrinking_keeps_its_best_result() -> None:

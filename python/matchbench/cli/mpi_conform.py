@@ -66,7 +66,7 @@ class Duration(click.ParamType[float]):
       matchbench mpi conform --without null --without cancel
       matchbench mpi conform --matrix mpich --mpicc mpicc.mpich --budget 1m -o out/matrix
 
-    Exit status: 0 MPI permits every outcome, 1 a program failed, 2 bad input.
+    Exit status: 0 MPI permits every outcome, 1 a program failed or none ended within the budget, 2 bad input.
     """,
 )
 @click.option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of your MPI. [$MPICC or mpicc]")

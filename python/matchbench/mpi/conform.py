@@ -29,6 +29,9 @@ _PATIENCE_GROWS = 4  # factor for both, if nothing can be left out
 _CONFIRMING_RUNS = 10  # of a program that exceeded the learned limit
 _MOST_FAILED_STARTS = 3  # jobs in a row that do not begin a program
 _SHARE_OF_SHRINKING = 0.4  # of the time left, for shrinking during the search
+_NOTHING_CHECKED = (
+    "found no program that ended within the budget, so that nothing was checked; give a longer --budget"
+)
 
 
 def _silent(_what: object) -> None:
@@ -278,6 +281,8 @@ class _Search:
                 self.found.stopped = "complete"
             elif self.is_over():
                 self.found.stopped = "budget"
+                if not self.found.counts["programs"] and not self.found.failures:
+                    self.found.remarks.append(_NOTHING_CHECKED)
             else:
                 asked, began = self.found.asked, time.monotonic()
                 self.run_batch(min(size, missing))
