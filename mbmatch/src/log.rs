@@ -70,10 +70,16 @@ impl<B: Block> Log<B> {
         &mut self.blocks[(position / LANES) as usize]
     }
 
+    /// As [`Self::block`], not to be changed.
+    #[inline(always)]
+    pub(crate) fn block_at(&self, position: u32) -> &B {
+        &self.blocks[(position / LANES) as usize]
+    }
+
     /// The key at `position`, and its owner.
     #[inline(always)]
     pub(crate) fn key(&self, position: u32) -> (B::Key, u32) {
-        self.blocks[(position / LANES) as usize].key(position % LANES)
+        self.block_at(position).key(position % LANES)
     }
 
     /// The owner of the key at `position`.
@@ -145,12 +151,38 @@ impl<B: Block> Log<B> {
     }
 
     pub(crate) fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
-        let blocks = keys.div_ceil(LANES as usize * 4 / 5) + 1;
+        self.reserve_blocks(keys.div_ceil(LANES as usize * 4 / 5) + 1)
+    }
+
+    /// Makes sure that there are this many blocks in total, with keys or without.
+    pub(crate) fn reserve_blocks(&mut self, blocks: usize) -> Result<(), OutOfMemory> {
         check_allocation::<B>(self.heap, blocks.saturating_sub(self.blocks.len()))?;
         while self.blocks.len() < blocks {
             self.allocate()?;
         }
         Ok(())
+    }
+
+    /// Removes all keys. What is stored in the lanes of blocks is of no meaning then, so that they can store something
+    /// else until the next [`Self::push`].
+    pub(crate) fn clear(&mut self) {
+        while let Some(block) = self.order.pop_front() {
+            *self.block(block * LANES).used_mut() = 0;
+            self.free.extend([block]);
+        }
+        (self.last, self.fill, self.len) = (0, LANES, 0);
+    }
+
+    /// Whether `found` is a position in the oldest block.
+    #[inline(always)]
+    pub(crate) fn is_in_first_block(&self, found: Option<u32>) -> bool {
+        found.is_some_and(|position| position / LANES == self.order.get(0))
+    }
+
+    /// The number of blocks before the one of the position `found`; or of all.
+    pub(crate) fn blocks_before(&self, found: Option<u32>) -> usize {
+        let block = found.map(|position| position / LANES);
+        self.order.iter().position(|number| Some(number) == block).unwrap_or(self.order.len())
     }
 
     /// The position of the next [`Self::push`].

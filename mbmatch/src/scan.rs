@@ -51,6 +51,37 @@ impl Block for Heads {
     }
 }
 
+/// The links of an element of a doubly linked list.
+#[derive(Clone, Copy)]
+pub(crate) struct LaneLinks {
+    pub(crate) next: u32,
+    pub(crate) prev: u32,
+}
+
+/// What the lanes store while no key is in them: links, and the head of a list, 12 bytes in two lines of the cache.
+impl Heads {
+    #[inline(always)]
+    pub(crate) fn links(&self, lane: u32) -> LaneLinks {
+        let links = self.bits[lane as usize % 64];
+        LaneLinks { next: links as u32, prev: (links >> 32) as u32 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_links(&mut self, lane: u32, LaneLinks { next, prev }: LaneLinks) {
+        self.bits[lane as usize % 64] = u64::from(prev) << 32 | u64::from(next);
+    }
+
+    #[inline(always)]
+    pub(crate) fn head(&self, lane: u32) -> u32 {
+        self.source[lane as usize % 64]
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_head(&mut self, lane: u32, head: u32) {
+        self.source[lane as usize % 64] = head;
+    }
+}
+
 /// 64 patterns, each with its owner, an index in a pool.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]

@@ -241,8 +241,9 @@ fn refused_after_removals(structure: Structure, allocations: u64, kinds: u64, st
             match append(&mut matcher, number) {
                 Ok(handle) => {
                     if handles.len() == 20 && kinds > 1 && !is_posted {
-                        // Builds the age index.
-                        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore: 0, source: None }), None);
+                        // Builds lists by match bits, or the age index.
+                        let ignore = u64::from(kinds > 4);
+                        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore, source: None }), None);
                     }
                     handles.push(handle);
                 }
@@ -333,7 +334,9 @@ fn use_everything(matcher: &mut Matcher, count: u64) -> Result<(), mbmatch::OutO
         if number % 2 == 0 {
             matcher.discard(handle).expect("queued");
         }
-        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore: 1, source: None }), None);
+        // Lists by match bits, the age index, and changes between them.
+        let ignore = number / 40 % 2;
+        assert_eq!(matcher.probe(Pattern { bits: u64::MAX, ignore, source: None }), None);
     }
     Ok(())
 }

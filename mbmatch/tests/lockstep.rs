@@ -26,6 +26,8 @@ struct Phase {
     sources: u64,
     /// Percentage of patterns with one of MPI's wildcards.
     wildcards: u64,
+    /// The number of kinds of these; 1: all are from any source with all match bits.
+    kinds: u64,
     /// Percentage of patterns with random ignore bits.
     masks: u64,
     /// Percentage of messages from an unknown source.
@@ -54,6 +56,7 @@ impl Phase {
             tags: pick(random, &[1, 2, 3, 8, 100, 1 << 20]),
             sources: pick(random, &[1, 1, 2, 5, 64]),
             wildcards: pick(random, &[0, 0, 1, 30, 100]),
+            kinds: pick(random, &[1, 5, 5]),
             masks: pick(random, &[0, 0, 0, 2, 30]),
             unknown: pick(random, &[0, 0, 5, 60]),
             targeted: pick(random, &[0, 0, 20, 90]),
@@ -69,7 +72,7 @@ impl Phase {
         let exact = Pattern::exactly(exactly);
         let kind = random.u64(..100);
         if kind < self.wildcards {
-            match random.u64(..5) {
+            match random.u64(..self.kinds) {
                 0 => Pattern { source: None, ..exact },
                 1 => Pattern { ignore: 0xffff_ffff, ..exact },
                 2 => Pattern { ignore: 0xffff_ffff, source: None, ..exact },

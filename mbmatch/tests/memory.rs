@@ -33,9 +33,9 @@ fn check_filling_and_churning(structure: Structure, kind: u64, count: u64) {
     let mut messages = Matcher::new(structure, Options::default());
     let mut handles = Vec::new();
     for number in 0..count {
-        // The age index, which only wildcards need, counts too.
+        // The age index and the lists by match bits, which only wildcards need, count too.
         if kind > 0 && number % 64 == 63 {
-            assert_eq!(messages.probe(Pattern { bits: 1 << 50, ignore: 1, source: None }), None);
+            assert_eq!(messages.probe(Pattern { bits: 1 << 50, ignore: kind - 1, source: None }), None);
         }
         let receive = receives.post(pattern(kind, number), number).expect("memory");
         let message = messages.arrive(envelope(number), number).expect("memory");
@@ -98,6 +98,12 @@ fn within_the_reserved_capacity_nothing_is_allocated() {
             }
             for number in 0..messages as u64 {
                 assert!(matches!(matcher.arrive(envelope(number), number), Ok(Arrived::Unexpected(_))));
+            }
+            // With lists by match bits in the second round, with the age index in the others.
+            if round == 1 {
+                for number in 0..messages as u64 {
+                    assert!(matcher.mprobe(Pattern { source: None, ..Pattern::exactly(envelope(number)) }).is_some());
+                }
             }
             while matcher.mprobe(Pattern { bits: 0, ignore: u64::MAX, source: None }).is_some() {}
         }

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | up to 9 | side by side ([`short`]) | side by side ([`short`]) |
 //! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
-//! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | an age index, scanned 64 at a time |
+//! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | from any source with all match bits: lists by match bits ([`by_bits`]); else an age index, scanned 64 at a time |
 //!
 //! A queue that had ten entries or more becomes short again when it was emptied twice with at most
 //! nine in between.
@@ -62,7 +62,12 @@
 //! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table
 //! without wildcards and index. It either completes or declines and leaves the queues unchanged
 //! ([`FastPath`]); then the slow path, which is not inlined, does the whole operation.
+//!
+//! The last entry of a table leaves by the slow path. Unless the queue becomes a short one, the table keeps its fast
+//! path, so that the next entries come by it. That the queue is empty is noticed by the first search that finds
+//! nothing: until an entry comes, searches then end before they look into the table.
 
+mod by_bits;
 mod free_slots;
 mod hash;
 mod posted;
@@ -82,6 +87,8 @@ use crate::types::{
     Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
 };
 
+// In this order: the short queue of receives is at the start, so that instructions that use it are shorter.
+#[repr(C)]
 pub(crate) struct Adaptive {
     posted: PostedReceives,
     unexpected: UnexpectedMessages,

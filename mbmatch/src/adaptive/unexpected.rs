@@ -3,18 +3,25 @@
 //!
 //! A short queue is a [`ShortQueue`]. A longer one is a table by envelope: a receive without
 //! wildcards looks up one key. A receive or probe with wildcards needs the oldest message of any
-//! key that it accepts. The first one builds an *age index*: all envelopes in order of age,
-//! compared 64 at a time. What it finds is also the oldest message of its key, so that it leaves
-//! both structures in a few steps.
+//! key that it accepts. The first one builds a second structure:
 //!
-//! Programs without wildcards never build the index. It is dropped when the queue is empty, if it
-//! was not used since the queue was last empty or if the queue becomes a short one; so each message
-//! is indexed at most once.
+//! - *lists by match bits* ([`super::by_bits`]), if it is from any source and compares all match bits:
+//!   such a search is a lookup too;
+//! - else an *age index*: all envelopes in order of age, compared 64 at a time.
+//!
+//! What they find is also the oldest message of its key, so that it leaves the table in a few steps.
+//! The two are in the same memory, one at a time. A search that the lists cannot answer builds the
+//! index in their place. Searches that they could answer scan the index, and build them again once
+//! they have passed enough of it to pay for that; each time that the index comes back doubles what
+//! pays, so that a program that needs both does not change between them.
+//!
+//! Programs without wildcards build neither. Both are dropped when the queue is empty, if they were
+//! not used since the queue was last empty or if the queue becomes a short one.
 
 use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
 use crate::heap::{Array, Heap};
-use crate::log::{Log, Room};
+use crate::log::{LANES, Log, Room};
 use crate::scan::{Heads, Unit, first_accepted};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessage};
 
@@ -87,22 +94,51 @@ enum Storage {
     Table,
     /// In the table and in the index.
     Indexed,
+    /// In the table and in lists by match bits, in the memory of the index.
+    ByBits,
+}
+
+impl Storage {
+    /// Whether the messages are in the table alone, or the queue is short. One comparison.
+    #[inline(always)]
+    fn is_without_index(self) -> bool {
+        (self as u8) < Self::Indexed as u8
+    }
+}
+
+/// Whether a pattern compares all match bits, and no source.
+#[inline(always)]
+fn is_of_bits(pattern: Pattern) -> bool {
+    pattern.source.is_none() && pattern.ignore == 0
+}
+
+/// The last age before `limit` with this generation.
+fn last_age_before(limit: u64, generation: u32) -> u64 {
+    const PERIOD: u64 = 1 << 33;
+    let age = limit & !(PERIOD - 1) | u64::from(generation) << 1;
+    if age < limit { age } else { age - PERIOD }
 }
 
 /// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// Whether the table is not empty and there is no index.
+    /// Whether the messages are in the table alone. The table keeps its fast path when the last one has left, see
+    /// [`Self::take_last`].
     use_fast_path: bool,
     storage: Storage,
     /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
     /// which is loaded with its neighbours right after this is stored: store-to-load forwarding would fail.
     index_used: u32,
+    /// The blocks of the index that receives which need none have passed since it was built.
+    blocks_passed: u32,
+    /// How often the index took the place of the lists, since there was neither.
+    returns: u8,
     /// The age of the next message.
     age: u64,
     /// The age when the queue, not a short one, was last empty.
     age_when_empty: u64,
     short: ShortQueue,
     table: EntryTable,
+    /// All messages, or none: then the lists by match bits, if there are any, are in its memory.
     index: Log<Heads>,
     unit: Unit,
     heap: Heap,
@@ -116,6 +152,8 @@ impl UnexpectedMessages {
             use_fast_path: false,
             storage: Storage::ShortQueue,
             index_used: 0,
+            blocks_passed: 0,
+            returns: 0,
             age,
             age_when_empty: age,
             short: ShortQueue::new(),
@@ -133,6 +171,7 @@ impl UnexpectedMessages {
 
     /// Frees the memory that the messages do not need.
     pub(super) fn shrink(&mut self) {
+        self.settle();
         if self.table.len() == 0 {
             self.table = EntryTable::new(GROWTH_DIVISOR, self.heap);
             self.index = Log::new(self.heap);
@@ -146,6 +185,7 @@ impl UnexpectedMessages {
                 .shrink(|(_, owner), position| table.restamp(owner, |old| indexed_stamp((old >> 32) as u32, position)));
         } else {
             self.index = Log::new(self.heap);
+            self.drop_lists();
         }
     }
 
@@ -156,7 +196,10 @@ impl UnexpectedMessages {
         }
         match pattern.source {
             Some(source) if pattern.ignore == 0 => self.table.compared(pattern.bits, source),
-            _ if self.storage == Storage::Table => self.table.len() as usize,
+            _ if self.storage == Storage::ByBits && is_of_bits(pattern) => {
+                self.index.lists_compared(&self.table, pattern.bits)
+            }
+            _ if self.storage != Storage::Indexed => self.table.len() as usize,
             _ => {
                 let found = self.find_in_index(pattern);
                 if self.table.len() > SCALAR_SCAN_THRESHOLD {
@@ -210,8 +253,9 @@ impl UnexpectedMessages {
         }
     }
 
+    /// Whether it is known that there is no message.
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.short.none_queued() == (self.len() == 0));
+        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.use_fast_path));
         self.short.none_queued()
     }
 
@@ -255,6 +299,7 @@ impl UnexpectedMessages {
 
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        self.settle();
         // The caller may have declined the fast path of the other queue without trying this one.
         if self.short.has_room() {
             return Ok(self.append_short(Envelope { bits, source }, user));
@@ -262,6 +307,7 @@ impl UnexpectedMessages {
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
         }
+        let slots = self.table.slots();
         self.table.make_room()?;
         let slot = if self.storage == Storage::Indexed {
             if self.index.make_room()? == Room::NeedsCompaction {
@@ -274,11 +320,41 @@ impl UnexpectedMessages {
         } else {
             self.table.append((bits, source), self.age, user, |_| true)
         };
+        if self.storage == Storage::ByBits {
+            self.append_to_lists(slot, slots);
+        }
         let handle = handle(slot, self.age);
         self.age += AGE_STEP;
         self.short.set_queued_elsewhere(true);
         self.use_fast_path = self.storage == Storage::Table;
         Ok(handle)
+    }
+
+    /// Appends the message in `slot` to the lists by match bits; the table had `slots` slots before.
+    #[inline(never)]
+    fn append_to_lists(&mut self, slot: u32, slots: u32) {
+        self.grow_lists(slots);
+        if self.storage == Storage::ByBits {
+            self.index.append_to_list(&self.table, slot);
+        }
+    }
+
+    /// The table may have grown from `slots` slots: so do the lists by match bits. Without memory they are dropped.
+    fn grow_lists(&mut self, slots: u32) {
+        if self.storage != Storage::ByBits || self.table.slots() == slots {
+            return;
+        }
+        match self.index.reserve_blocks((self.table.slots() / LANES) as usize) {
+            Ok(()) => self.index.rehash_lists(&self.table, slots),
+            Err(OutOfMemory) => self.drop_lists(),
+        }
+    }
+
+    /// Leaves the messages in the table alone, if they were in lists too.
+    fn drop_lists(&mut self) {
+        if self.storage == Storage::ByBits {
+            (self.storage, self.use_fast_path) = (Storage::Table, self.table.len() > 0);
+        }
     }
 
     /// The short queue is full: moves its messages to the table.
@@ -302,9 +378,11 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn on_empty(&mut self) {
         self.table.restart_free_slots();
+        // No message since: this is the same time, noticed again.
+        let stayed_short = (1..=SHORT_CAPACITY as u64 * AGE_STEP).contains(&(self.age - self.age_when_empty));
         self.storage = match self.storage {
-            _ if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP => Storage::ShortQueue,
-            Storage::Indexed if self.index_used != 0 => Storage::Indexed,
+            _ if stayed_short => Storage::ShortQueue,
+            storage if self.index_used != 0 => storage,
             _ => Storage::Table,
         };
         self.short.set_queued_elsewhere(false);
@@ -313,6 +391,40 @@ impl UnexpectedMessages {
         }
         (self.age_when_empty, self.index_used) = (self.age, 0);
         self.use_fast_path = false;
+    }
+
+    fn is_fast_path_right(&self) -> bool {
+        if self.table.len() > 0 {
+            return self.use_fast_path == (self.storage == Storage::Table);
+        }
+        !self.use_fast_path || self.storage == Storage::Table && self.table.slots() > 0
+    }
+
+    /// Takes the only message of the table, all of whose messages have fast paths, if it has this key. Where the queue
+    /// does not become a short one, later messages have fast paths at once. The first search of the empty table notices
+    /// that it is empty.
+    #[inline(always)]
+    fn take_last(&mut self, bits: u64, source: u32) -> Option<u64> {
+        if self.table.len() == 0 {
+            self.on_empty();
+            return None;
+        }
+        let FastPath::Taken(user) = self.table.take_fast(bits, source) else { return None };
+        if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
+            self.on_empty();
+        } else {
+            self.table.restart_free_slots();
+            self.age_when_empty = self.age;
+        }
+        Some(user)
+    }
+
+    /// Notices that the last message has left, where the table has kept its fast paths.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if self.use_fast_path && self.table.len() == 0 {
+            self.on_empty();
+        }
     }
 
     #[cold]
@@ -330,13 +442,69 @@ impl UnexpectedMessages {
     #[inline(never)]
     fn find_oldest(&mut self, pattern: Pattern) -> Option<u32> {
         self.index_used = 1;
-        if self.storage == Storage::Table && self.build_index().is_err() {
+        let by_bits = is_of_bits(pattern);
+        if by_bits && (self.storage == Storage::ByBits || self.storage == Storage::Table && self.build_lists().is_ok())
+        {
+            return self.index.oldest_with_bits(&self.table, pattern.bits);
+        }
+        if self.storage != Storage::Indexed && self.build_index().is_err() {
             // Without memory for an index, all messages are compared, in no order.
             let mut oldest = None;
             self.table.for_each_entry(keep_oldest(pattern, &mut oldest));
             return oldest.map(|(slot, _)| slot);
         }
-        self.find_in_index(pattern).map(|position| self.index.owner(position))
+        let found = self.find_in_index(pattern);
+        let slot = found.map(|position| self.index.owner(position));
+        if by_bits && !self.index.is_in_first_block(found) {
+            self.count_passed(found);
+        }
+        slot
+    }
+
+    /// A search by match bits alone found this position of the index, or none. Builds lists by match bits if such
+    /// searches have passed as many blocks as the table has slots: then they took about as long as building takes, or a
+    /// multiple after the index has taken the place of lists.
+    #[cold]
+    #[inline(never)]
+    fn count_passed(&mut self, found: Option<u32>) {
+        self.blocks_passed = self.blocks_passed.saturating_add(self.index.blocks_before(found) as u32);
+        if self.blocks_passed >> self.returns >= self.table.slots() {
+            self.blocks_passed = 0;
+            // Without memory, the index stays.
+            let _unchanged = self.build_lists();
+        }
+    }
+
+    /// Puts the messages of the table, or of the table and the index, into lists by match bits.
+    #[cold]
+    #[inline(never)]
+    fn build_lists(&mut self) -> Result<(), OutOfMemory> {
+        let mut slots = Array::new(self.heap);
+        slots.reserve_exact(self.table.len() as usize)?;
+        self.index.reserve_blocks((self.table.slots() / LANES) as usize)?;
+        if self.storage == Storage::Indexed {
+            slots.extend(self.index.keys().map(|(position, _)| self.index.owner(position)));
+            self.index.clear();
+            // Stamps are ages again. The index has kept the order of messages older than a period of the generations;
+            // their ages are younger now, and in the same order.
+            let mut age = self.age;
+            for &slot in slots.iter().rev() {
+                self.table.restamp(slot, |stamp| {
+                    age = last_age_before(age, (stamp >> 32) as u32);
+                    age
+                });
+            }
+        } else {
+            self.table.for_each_entry(|slot, _, _| slots.push(slot));
+            slots.sort_unstable_by_key(|slot| self.table.stamp_at(*slot));
+            self.returns = 0;
+        }
+        self.index.begin_lists(&self.table);
+        for &slot in slots.iter() {
+            self.index.append_to_list(&self.table, slot);
+        }
+        (self.storage, self.use_fast_path) = (Storage::ByBits, false);
+        Ok(())
     }
 
     /// The position in the index of the oldest message that a pattern accepts.
@@ -357,6 +525,8 @@ impl UnexpectedMessages {
         self.index.reserve(self.table.len() as usize)?;
         self.table.for_each_entry(|slot, envelope, age| messages.push((age, slot, envelope)));
         messages.sort_unstable_by_key(|(age, ..)| *age);
+        self.blocks_passed = 0;
+        self.returns = if self.storage == Storage::ByBits { (self.returns + 1).min(u32::BITS as u8 - 1) } else { 0 };
         for &(age, slot, envelope) in messages.iter() {
             // The index was empty, and blocks for all messages are reserved.
             let made = self.index.make_room();
@@ -378,18 +548,21 @@ impl UnexpectedMessages {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.probe_slow(pattern) };
             return match self.table.find_fast(bits, source) {
                 FastPath::Taken(slot) => Some(self.queued_in_table(slot)),
-                FastPath::NoMatch => None,
-                FastPath::Decline => self.probe_slow(pattern),
+                FastPath::NoMatch if self.table.len() > 0 => None,
+                FastPath::NoMatch | FastPath::Decline => self.probe_slow(pattern),
             };
         }
         self.short.oldest_accepted(pattern).map(|at| self.queued_in_short(at))
     }
 
-    /// As [`Self::probe`], in a table that is not empty. Outlined, since a probe of a short queue takes a
-    /// few cycles.
+    /// As [`Self::probe`], in a table. Outlined, since a probe of a short queue takes a few cycles.
     #[cold]
     #[inline(never)]
     fn probe_slow(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
+        if self.table.len() == 0 {
+            self.settle();
+            return None;
+        }
         match pattern.source {
             Some(source) if pattern.ignore == 0 => {
                 let first = self.table.find(pattern.bits, source, |_| true)?;
@@ -427,7 +600,7 @@ impl UnexpectedMessages {
             into.extend(self.index.keys().map(|(position, _)| self.queued_in_table(self.index.owner(position))));
         } else {
             self.table.for_each_entry(|slot, _, _| into.push(self.queued_in_table(slot)));
-            if self.storage == Storage::Table {
+            if self.storage != Storage::ShortQueue {
                 into.sort_unstable_by_key(|message| self.table.stamp_at(message.handle.index()));
             }
         }
@@ -443,15 +616,15 @@ impl UnexpectedMessages {
     /// Fast path of matching: takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take_fast(&mut self, pattern: Pattern) -> FastPath<Message> {
-        debug_assert!(self.use_fast_path == (self.storage == Storage::Table && self.table.len() > 0));
+        debug_assert!(self.is_fast_path_right());
         if self.use_fast_path {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
             let envelope = Envelope { bits, source };
             if let Some(user) = self.table.take_from_fifo(bits, source) {
                 return FastPath::Taken(Message { user, envelope });
             }
-            // The last message needs `on_empty`.
-            if self.table.len() == 1 {
+            // The last message, and the first search after it, need `take_last`.
+            if self.table.len() <= 1 {
                 return FastPath::Decline;
             }
             return self.table.take_fast(bits, source).map(|user| Message { user, envelope });
@@ -486,32 +659,48 @@ impl UnexpectedMessages {
     /// Takes the oldest message that a pattern accepts, not from a short queue.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.table.len() == 0 {
-            return None;
+        if self.table.len() <= 1 {
+            if let (true, &Pattern { bits, ignore: 0, source: Some(source) }) = (self.use_fast_path, &pattern) {
+                let user = self.take_last(bits, source)?;
+                return Some(Message { user, envelope: Envelope { bits, source } });
+            }
+            if self.table.len() == 0 {
+                self.settle();
+                return None;
+            }
         }
-        let (stamp, message) = match pattern.source {
+        let (slot, stamp, message) = match pattern.source {
             Some(source) if pattern.ignore == 0 => {
                 let first = self.table.find(pattern.bits, source, |_| true)?;
-                (self.table.stamp_of(first), self.table.take(first))
+                (first.slot, self.table.stamp_of(first), self.table.take(first))
             }
             _ => {
                 let slot = self.find_oldest(pattern)?;
-                (self.table.stamp_at(slot)?, self.table.take_oldest_at(slot, |_| true))
+                (slot, self.table.stamp_at(slot)?, self.table.take_oldest_at(slot, |_| true))
             }
         };
-        self.on_removed(stamp);
+        self.on_removed(slot, stamp);
         Some(message)
     }
 
-    /// A message with this stamp has left the table.
+    /// A message with this stamp has left a slot of the table.
     #[inline(always)]
-    fn on_removed(&mut self, stamp: u64) {
-        if self.storage == Storage::Indexed {
-            self.index.remove(index_position(stamp));
+    fn on_removed(&mut self, slot: u32, stamp: u64) {
+        if !self.storage.is_without_index() {
+            if self.storage == Storage::Indexed {
+                self.index.remove(index_position(stamp));
+            } else {
+                self.remove_from_lists(slot);
+            }
         }
         if self.table.len() == 0 {
             self.on_empty();
         }
+    }
+
+    #[inline(never)]
+    fn remove_from_lists(&mut self, slot: u32) {
+        self.index.remove_from_list(&self.table, slot);
     }
 
     /// Removes a message by its handle; returns its user value.
@@ -522,7 +711,7 @@ impl UnexpectedMessages {
         // No slot of the table has the number of a handle of the short queue.
         match self.table.remove_fast(handle.index(), is_named) {
             Some((user, stamp)) => {
-                self.on_removed(stamp);
+                self.on_removed(handle.index(), stamp);
                 Some(user)
             }
             None => self.discard_slow(handle),
@@ -546,13 +735,16 @@ impl UnexpectedMessages {
         let stamp = self.table.stamp_at(slot)?;
         let generation = self.generation_of(stamp);
         let user = self.table.remove_at(slot, |_| generation == handle.generation(), |_| true)?;
-        self.on_removed(stamp);
+        self.on_removed(slot, stamp);
         Some(user)
     }
 
     pub(super) fn reserve(&mut self, messages: usize) -> Result<(), OutOfMemory> {
+        let slots = self.table.slots();
         self.table.reserve(messages)?;
-        if messages > 0 { self.index.reserve(messages) } else { Ok(()) }
+        let reserved = if messages > 0 { self.index.reserve(messages) } else { Ok(()) };
+        self.grow_lists(slots);
+        reserved
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -562,6 +754,8 @@ impl UnexpectedMessages {
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::*;
     use crate::scan::VectorUnit;
 
@@ -624,6 +818,226 @@ mod tests {
             messages.append_any(envelope(0), 0).unwrap();
             messages.take(Pattern::exactly(envelope(0))).expect("the message is queued");
             assert_eq!(messages.storage, Storage::ShortQueue);
+        }
+    }
+
+    /// The table keeps its fast path when it becomes empty after a long phase, until a search finds nothing.
+    #[test]
+    fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
+        let wildcards = [ANY, Pattern { source: None, ..Pattern::exactly(envelope(0)) }, Pattern::exactly(envelope(0))];
+        for pattern in wildcards {
+            for is_probe in [false, true] {
+                let (mut messages, _) = messages(12);
+                for round in 0..3 {
+                    for number in 0..12 {
+                        assert!(round == 0 || messages.append_any(envelope(number), number.into()).is_ok());
+                    }
+                    for number in 0..12 {
+                        let found = messages.take(Pattern::exactly(envelope(number)));
+                        assert_eq!(
+                            (found.map(|message| message.user), messages.use_fast_path),
+                            (Some(number.into()), true)
+                        );
+                    }
+                    assert_eq!((messages.len(), messages.is_empty()), (0, false));
+                }
+                let found = if is_probe { messages.probe(pattern).is_some() } else { messages.take(pattern).is_some() };
+                assert!(!found);
+                assert_eq!(
+                    (messages.storage, messages.use_fast_path, messages.is_empty()),
+                    (Storage::Table, false, true)
+                );
+                messages.append_any(envelope(1), 1).unwrap();
+                assert!(messages.use_fast_path && messages.take(Pattern::exactly(envelope(1))).is_some());
+                assert_eq!((messages.storage, messages.is_empty()), (Storage::ShortQueue, true));
+            }
+        }
+    }
+
+    /// The messages of a random run, as a list in order of age.
+    struct Naive(Vec<(Envelope, u64, Handle)>);
+
+    impl Naive {
+        fn position(&self, pattern: Pattern) -> Option<usize> {
+            self.0.iter().position(|(envelope, ..)| pattern.accepts(envelope))
+        }
+
+        fn expected(&self, at: Option<usize>) -> Option<Message> {
+            at.map(|at| self.0[at]).map(|(envelope, user, _)| Message { user, envelope })
+        }
+    }
+
+    /// What a random run does for some time: how often it appends, which patterns it has, how many tags.
+    struct Phase {
+        appended: u64,
+        other_wildcards: u64,
+        exact: u64,
+        tags: u64,
+        deepest: usize,
+    }
+
+    impl Phase {
+        fn random(random: &mut Rng) -> Self {
+            let pick = |random: &mut Rng, from: &[u64]| from[random.usize(..from.len())];
+            Self {
+                appended: pick(random, &[20, 50, 80]),
+                other_wildcards: pick(random, &[0, 0, 0, 2, 50]),
+                exact: pick(random, &[0, 20, 100]),
+                tags: pick(random, &[1, 2, 30, 1000]),
+                deepest: pick(random, &[20, 150, 600]) as usize,
+            }
+        }
+
+        fn pattern(&self, envelope: Envelope, random: &mut Rng) -> Pattern {
+            let exact = Pattern::exactly(envelope);
+            match random.u64(..100) {
+                kind if kind < self.exact => exact,
+                kind if kind - self.exact < self.other_wildcards => Pattern { ignore: u64::MAX, ..exact },
+                _ => Pattern { source: None, ..exact },
+            }
+        }
+    }
+
+    /// Compares with the naive list and checks the lists by match bits; counts the changes from one storage to another.
+    fn perform(seed: u64, operations: u64, changes: &mut [[u32; 4]; 4]) {
+        let mut random = Rng::with_seed(seed);
+        let (mut messages, _) = messages(0);
+        let mut naive = Naive(Vec::new());
+        let mut stale = Vec::new();
+        let (mut phase, mut left) = (Phase::random(&mut random), 0);
+        for number in 0..operations {
+            if left == 0 {
+                (phase, left) = (Phase::random(&mut random), random.u64(1..800));
+            }
+            left -= 1;
+            let before = messages.storage;
+            let envelope = Envelope { bits: random.u64(..phase.tags) << 20, source: random.u32(..3) };
+            let any_handle = |naive: &Naive, random: &mut Rng| {
+                (!naive.0.is_empty()).then(|| random.usize(..naive.0.len())).map(|at| (at, naive.0[at].2))
+            };
+            match random.u64(..100) {
+                kind if kind < phase.appended && naive.0.len() < phase.deepest => {
+                    let handle = messages.append_any(envelope, number).unwrap();
+                    naive.0.push((envelope, number, handle));
+                }
+                90..93 => {
+                    if let Some((at, handle)) = any_handle(&naive, &mut random) {
+                        assert_eq!(messages.discard(handle), Some(naive.0.remove(at).1));
+                        stale.push(handle);
+                    }
+                }
+                93..95 => {
+                    if let Some((at, handle)) = any_handle(&naive, &mut random) {
+                        messages.set_source(handle, envelope.source);
+                        naive.0[at].0.source = envelope.source;
+                    }
+                }
+                95 => {
+                    let handle = stale.get(random.usize(..stale.len().max(1))).copied();
+                    assert!(handle.is_none_or(|handle| messages.discard(handle).is_none()));
+                }
+                96 => {
+                    let mut found = Array::new(Heap::GLOBAL);
+                    found.reserve_exact(naive.0.len()).unwrap();
+                    messages.messages(&mut found);
+                    // The handle of a message that was in a short queue may be another one; both name it.
+                    let found =
+                        found.iter().map(|message| (message.envelope, message.user, messages.queued(message.handle)));
+                    assert!(found.eq(naive.0.iter().map(|&(envelope, user, handle)| (
+                        envelope,
+                        user,
+                        messages.queued(handle)
+                    ))));
+                }
+                97 if random.u64(..10) == 0 => messages.shrink(),
+                98 if random.u64(..10) == 0 => messages.reserve(naive.0.len() + random.usize(..500)).unwrap(),
+                kind => {
+                    let target = any_handle(&naive, &mut random).filter(|_| kind % 2 == 0);
+                    let envelope = target.map_or(envelope, |(at, _)| naive.0[at].0);
+                    let pattern = phase.pattern(envelope, &mut random);
+                    let at = naive.position(pattern);
+                    let expected = naive.expected(at);
+                    if before != Storage::ShortQueue && (before == Storage::ByBits) == is_of_bits(pattern) {
+                        assert!(messages.compared(pattern) <= naive.0.len() + 1);
+                    }
+                    if kind % 3 == 0 {
+                        let found = messages.probe(pattern).map(|message| message.handle);
+                        let found = found.and_then(|handle| messages.queued(handle));
+                        assert_eq!(found, expected, "seed {seed}, operation {number}, {pattern:?}");
+                    } else {
+                        let found = messages.take(pattern);
+                        assert_eq!(found, expected, "seed {seed}, operation {number}");
+                        if let Some(at) = at {
+                            stale.push(naive.0.remove(at).2);
+                        }
+                    }
+                }
+            }
+            assert_eq!(messages.len() as usize, naive.0.len());
+            changes[before as usize][messages.storage as usize] += 1;
+            if messages.storage == Storage::ByBits && number % 8 == 0 {
+                messages.index.check_lists(&messages.table);
+            }
+        }
+    }
+
+    /// Receives from any source, with other wildcards and without, in queues of all lengths.
+    #[test]
+    fn random_runs_with_receives_from_any_source_agree_with_a_naive_list() {
+        let (seeds, operations) = if cfg!(miri) { (1, 1500) } else { (12, 20_000) };
+        let mut changes = [[0; 4]; 4];
+        for seed in 0..seeds {
+            perform(seed, operations, &mut changes);
+        }
+        if !cfg!(miri) {
+            let [_, table, indexed, by_bits] = changes;
+            for (name, count) in [
+                ("lists built from the table", table[Storage::ByBits as usize]),
+                ("lists built from the index", indexed[Storage::ByBits as usize]),
+                ("index in place of lists", by_bits[Storage::Indexed as usize]),
+                ("lists dropped", by_bits[Storage::Table as usize]),
+                ("short again", by_bits[Storage::ShortQueue as usize]),
+            ] {
+                assert!(count >= 5, "{name}: {count} of {changes:?}");
+            }
+        }
+    }
+
+    /// As many different tags as messages, or one: what a search compares does not grow with the queue.
+    #[test]
+    #[cfg_attr(miri, ignore = "deep queues")]
+    fn a_search_from_any_source_compares_as_much_in_a_deep_queue_as_in_a_shallow_one() {
+        for tags in [1, u64::MAX] {
+            for count in [20, 300, 5000] {
+                let (mut messages, _) = messages(0);
+                for number in 0..count {
+                    let envelope = Envelope { bits: number % tags, source: number as u32 };
+                    messages.append_any(envelope, number).unwrap();
+                }
+                let youngest = Pattern { bits: (count - 1) % tags, ignore: 0, source: None };
+                let oldest = if tags == 1 { 0 } else { count - 1 };
+                assert_eq!(messages.probe(youngest).map(|message| message.user), Some(oldest));
+                assert_eq!((messages.storage, messages.compared(youngest)), (Storage::ByBits, 1));
+                assert_eq!(messages.probe(Pattern { bits: 1 << 40, ..youngest }), None);
+                assert!(messages.compared(Pattern { bits: 1 << 40, ..youngest }) <= 3);
+            }
+        }
+    }
+
+    /// Ages come back from generations in their order, beyond a period of those too.
+    #[test]
+    fn ages_keep_their_order_from_generations() {
+        let period = 1_u64 << 33;
+        for first in [FIRST_AGE, period - 3 * AGE_STEP + FIRST_AGE, 5 * period + FIRST_AGE] {
+            let ages =
+                [first, first + AGE_STEP, first + 4 * AGE_STEP, first + period, first + 2 * period + 9 * AGE_STEP];
+            let mut limit = ages[4] + AGE_STEP;
+            for age in ages.into_iter().rev() {
+                let found = last_age_before(limit, generation(age));
+                assert!(found < limit && found >= age && generation(found) == generation(age));
+                limit = found;
+            }
+            assert_eq!(last_age_before(first + AGE_STEP, generation(first)), first);
         }
     }
 }

@@ -83,7 +83,8 @@ enum Storage {
 
 /// The posted-receive queue.
 pub(super) struct PostedReceives {
-    /// Whether the table is not empty and all receives are in it and have no wildcards.
+    /// Whether all receives are in the table and have no wildcards. The table keeps its fast path when the last one has
+    /// left, see [`Self::take_last`].
     use_fast_path: bool,
     storage: Storage,
     /// The class of all, with [`Storage::OneClass`].
@@ -126,6 +127,7 @@ impl PostedReceives {
 
     /// Frees the memory that the receives do not need.
     pub(super) fn shrink(&mut self) {
+        self.settle();
         self.scanned.shrink();
         if self.table.len() == 0 {
             self.table = EntryTable::new(GROWTH_DIVISOR, self.heap);
@@ -154,9 +156,10 @@ impl PostedReceives {
         of_classes.sum::<usize>() + self.table.compared(bits, source) + self.scanned.compared(envelope)
     }
 
+    /// Whether it is known that there is no receive.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.short.none_queued() == (self.len() == 0));
+        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.use_fast_path));
         self.short.none_queued()
     }
 
@@ -168,7 +171,7 @@ impl PostedReceives {
     /// Fast path of [`Self::append`]. `None`: it does not apply, and nothing was changed.
     #[inline(always)]
     pub(super) fn append_fast(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
-        debug_assert!(self.use_fast_path == self.only_exact_in_table());
+        debug_assert!(self.is_fast_path_right());
         debug_assert!(self.short.is_open() == (self.storage == Storage::ShortQueue));
         let age = self.age;
         if self.use_fast_path {
@@ -191,6 +194,7 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        self.settle();
         // The caller may have declined the fast path of the other queue without trying this one.
         if self.short.has_room() {
             return self.append_fast(pattern, user).ok_or(OutOfMemory);
@@ -283,7 +287,8 @@ impl PostedReceives {
     fn on_empty(&mut self) {
         self.table.restart_free_slots();
         if self.scanned.len() == 0 {
-            let stayed_short = self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP;
+            // No receive since: this is the same time, noticed again.
+            let stayed_short = (1..=SHORT_CAPACITY as u64 * AGE_STEP).contains(&(self.age - self.age_when_empty));
             self.short.set_queued_elsewhere(false);
             if stayed_short {
                 self.storage = Storage::ShortQueue;
@@ -294,6 +299,41 @@ impl PostedReceives {
             self.age_when_empty = self.age;
         }
         self.update_fast_path();
+    }
+
+    /// Takes the only receive of the table, all of whose receives have fast paths, if it has this key. Where the queue
+    /// does not become a short one, later receives have fast paths at once. The first search of the empty table notices
+    /// that it is empty.
+    #[inline(always)]
+    fn take_last(&mut self, bits: u64, source: u32) -> Option<u64> {
+        if self.table.len() == 0 {
+            self.on_empty();
+            return None;
+        }
+        let FastPath::Taken(user) = self.table.take_fast(bits, source) else { return None };
+        if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
+            self.on_empty();
+        } else {
+            self.table.restart_free_slots();
+            self.age_when_empty = self.age;
+        }
+        Some(user)
+    }
+
+    /// Notices that the last receive has left, where the table has kept its fast paths.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if self.use_fast_path && self.table.len() == 0 {
+            self.on_empty();
+        }
+    }
+
+    fn is_fast_path_right(&self) -> bool {
+        let is_exact = self.storage == Storage::OneClass && self.class == EXACT;
+        if self.table.len() > 0 {
+            return self.use_fast_path == is_exact;
+        }
+        !self.use_fast_path || is_exact && self.table.slots() > 0
     }
 
     fn update_fast_path(&mut self) {
@@ -307,14 +347,14 @@ impl PostedReceives {
     /// Fast path of matching: takes the oldest receive that accepts `envelope`.
     #[inline(always)]
     pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
-        debug_assert!(self.use_fast_path == self.only_exact_in_table());
+        debug_assert!(self.is_fast_path_right());
         if self.use_fast_path {
-            // The last receive needs `on_empty`.
             let Envelope { bits, source } = envelope;
             if let Some(user) = self.table.take_from_fifo(bits, source) {
                 return FastPath::Taken(user);
             }
-            let is_last = self.table.len() == 1;
+            // The last receive, and the first search after it, need `take_last`.
+            let is_last = self.table.len() <= 1;
             return if is_last { FastPath::Decline } else { self.table.take_fast(bits, source) };
         }
         // Two copies: without wildcards there are fewer steps.
@@ -334,6 +374,9 @@ impl PostedReceives {
     /// value.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
+        if self.use_fast_path && self.table.len() <= 1 {
+            return self.take_last(bits, source);
+        }
         let (of_class, user) = match self.storage {
             Storage::OneClass if self.table.len() > 0 => {
                 let (bits, source) = self.classes.get(self.class).key(bits, source);

@@ -76,7 +76,38 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     for tag in 20..30 {
         assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
     }
-    assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, false, true));
+    // The table keeps its fast path after a long phase. A search ends it, and so does a short phase.
+    assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, true, false));
+    for tag in 0..12 {
+        post(&mut receives, Pattern::exactly(envelope(tag)), tag);
+    }
+    for tag in 0..12 {
+        assert_eq!((receives.use_fast_path, take(&mut receives, envelope(tag))), (true, Some(tag)));
+    }
+    assert_eq!((receives.use_fast_path, take(&mut receives, envelope(0))), (true, None));
+    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::OneClass, false, true));
+    post(&mut receives, Pattern::exactly(envelope(1)), 1);
+    assert_eq!((receives.storage, receives.use_fast_path), (Storage::OneClass, true));
+    assert_eq!((take(&mut receives, envelope(2)), take(&mut receives, envelope(1))), (None, Some(1)));
+    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
+}
+
+/// The table that is freed has just become empty, and no search has noticed it yet.
+#[test]
+fn a_table_that_keeps_its_fast_path_can_be_freed() {
+    let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
+    let envelope = |bits| Envelope { bits, source: 7 };
+    for tag in 0..12 {
+        post(&mut receives, Pattern::exactly(envelope(tag)), tag);
+    }
+    for tag in 0..12 {
+        assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
+    }
+    assert!(receives.use_fast_path);
+    receives.shrink();
+    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
+    post(&mut receives, Pattern::exactly(envelope(1)), 1);
+    assert_eq!((take(&mut receives, envelope(1)), take(&mut receives, envelope(1))), (Some(1), None));
 }
 
 /// Receives of several classes come and go, also with wildcards: the FIFO queue of the table stays correct.

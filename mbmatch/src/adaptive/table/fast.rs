@@ -109,7 +109,7 @@ impl EntryTable {
         Some((user, stamp))
     }
 
-    /// Appends an entry to a table that is not empty, if its key is the first of its collision
+    /// Appends an entry to a table that has been grown, if its key is the first of its collision
     /// chain or new beside at most one other. Otherwise changes nothing. Does not check the
     /// capacity: it is enough that a free slot is found.
     #[inline(always)]
@@ -120,7 +120,7 @@ impl EntryTable {
         user: u64,
         same_class: impl Fn(u64) -> bool,
     ) -> Option<u32> {
-        debug_assert!(self.len > 0);
+        debug_assert!(!self.slots.is_empty());
         let home = self.hash.home_slot(bits, source);
         let first = self.get(home).head;
         if is_slot(first) {

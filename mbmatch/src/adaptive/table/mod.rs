@@ -32,7 +32,7 @@ use crate::pool::{check_allocation, prefetch};
 use crate::types::{Envelope, Message, OutOfMemory};
 
 /// No slot. Test with [`is_slot`].
-const NIL: u32 = u32::MAX;
+pub(super) const NIL: u32 = u32::MAX;
 /// Slots are numbered below this. Handles of scanned receives begin here.
 pub(super) const MAX_SLOTS: usize = 1 << 31;
 /// The table grows in whole words of the free bitmap.
@@ -48,7 +48,7 @@ const CLEARED: u64 = 2;
 /// Whether `slot` is not `NIL`. A test of the sign needs no 32-bit constant where slots are held in
 /// 64-bit registers.
 #[inline(always)]
-fn is_slot(slot: u32) -> bool {
+pub(super) fn is_slot(slot: u32) -> bool {
     slot < MAX_SLOTS as u32
 }
 
@@ -394,6 +394,24 @@ impl EntryTable {
                 visit(slot, Envelope { bits: entry.bits, source: entry.source }, entry.stamp);
             }
         }
+    }
+
+    /// The number of slots, which grows with the table; a multiple of 64.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// The match bits in `slot`, which stay there until another entry takes it.
+    #[inline(always)]
+    pub(super) fn bits_at(&self, slot: u32) -> u64 {
+        self.get(slot).bits
+    }
+
+    /// The home slot of match bits, whatever the source.
+    #[inline(always)]
+    pub(super) fn home_of_bits(&self, bits: u64) -> u32 {
+        self.hash.home_slot(bits, 0)
     }
 
     /// The number of entries before the table grows.
