@@ -6,7 +6,7 @@
 #
 #   plain      the unmodified library
 #   mbmatch    the same library; its component pml/ob1 is built on mbmatch
-#   long       as mbmatch, with queues that are short up to one entry: programs of few entries reach the matcher
+#   long       as mbmatch, with searches that pass one entry before the matcher: programs of few entries reach it
 #   fault      as long, with a planted fault: a check of the order of matching must find it
 #
 # The unmodified build takes about ten minutes on two idle cores and is kept in CACHE; a later call builds the component

@@ -6,9 +6,9 @@
 #
 #   1. the library with the planted fault fails `matchbench mpi conform` by order of matching;
 #   2. the library on mbmatch passes it on 2, 3 and 4 ranks, over shared memory and over TCP, threads included; over
-#      shared memory the one too whose queues of two entries are in the matcher;
-#   3. the example programs that need no Fortran pass, and Open MPI's own programs for MPI in C, these also with queues
-#      of two entries in the matcher (its counters, which spc_example and spc_test read, are not built);
+#      shared memory the one too whose searches of more than one entry go to the matcher;
+#   3. the example programs that need no Fortran pass, and Open MPI's own programs for MPI in C, these also on that
+#      library (its counters, which spc_example and spc_test read, are not built);
 #   4. the times by depth beside the unmodified library are written and shown.
 #
 # The same command continues an interrupted run: what has passed with the same libraries, PROGRAMS, BUDGET and SEED is

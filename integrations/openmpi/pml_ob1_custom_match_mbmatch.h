@@ -7,10 +7,11 @@
  * These are the halves that mbmatch offers, so that one matcher for both queues would save no search; each queue has a
  * matcher of its own, which does not exist before it is needed.
  *
- * Short queues: up to CUSTOM_MATCH_SHORT entries are kept here, side by side in order of age, and searched inline; a
- * call costs more than such a search. One more moves all of them to the matcher, which then has the whole queue until
- * it is empty: at any time, either the short entries or the matcher's are the queue. What a queue needs beyond its
- * short entries is in functions that are not inlined, so that ob1's own code keeps its registers.
+ * Short searches: entries are kept here, side by side in order of age, and searched inline, as long as no search passes
+ * more than CUSTOM_MATCH_SHORT of them; a call costs more than such a search. A search that passes more moves all of
+ * them to the matcher, which then has the whole queue until it is empty: at any time, either the entries here or the
+ * matcher's are the queue. A long queue whose entries are taken in order never needs the matcher. What is needed beyond
+ * a short search is in functions that are not inlined, so that ob1's own code keeps its registers.
  *
  * Locks: ob1 holds the communicator's matching_lock in every call but two. It builds a communicator before another
  * thread can see it, and the performance variables read lengths without a lock, as they read those of ob1's own lists.
@@ -60,19 +61,25 @@ typedef struct custom_match_message {
 	void *fragment;
 } custom_match_message;
 
-/* Short entries are those from `head` to `tail`, and an empty queue has both at the first place. While the matcher has
- * the queue, both are at the end, so that a search finds no short entry and an append no place. */
+/* The entries here are those from `head` to `tail`, in places from `first` to `end`. While the matcher has the queue,
+ * both are at the end, so that a search finds no entry here and an append no place. The places are `receives` or, for a
+ * longer queue, allocated, and then kept as long as the queue; a queue that is shorter again uses the first ones only.
+ */
 typedef struct custom_match_prq {
-	custom_match_receive *head, *tail;
+	custom_match_receive *head, *tail, *end;
 	size_t queued; /* entries in the matcher */
 	mbmatch_t *matcher;
+	custom_match_receive *first;
+	size_t allocated; /* bytes from there */
 	custom_match_receive receives[CUSTOM_MATCH_SHORT];
 } custom_match_prq;
 
 typedef struct custom_match_umq {
-	custom_match_message *head, *tail;
+	custom_match_message *head, *tail, *end;
 	size_t queued;
 	mbmatch_t *matcher;
+	custom_match_message *first;
+	size_t allocated;
 	custom_match_message messages[CUSTOM_MATCH_SHORT];
 } custom_match_umq;
 
@@ -103,6 +110,35 @@ static inline mbmatch_t *custom_match_matcher(mbmatch_t **matcher)
 		}
 	}
 	return *matcher;
+}
+
+/* Makes room after the `used` bytes of entries at `head`: half of the places at least are free then. Entries go to
+ * `first`, where `*allocated` bytes are, if twice as many are enough, and else to a new allocation. Returns where they
+ * begin, or NULL without memory. `own` are places that were not allocated. */
+static CUSTOM_MATCH_RARE void *custom_match_make_room(void *first, const void *own, const void *head, size_t used,
+                                                      size_t *allocated)
+{
+	void *to = first;
+	if (*allocated < 2 * used) {
+		to = malloc(2 * used);
+		if (NULL == to) {
+			return NULL;
+		}
+		*allocated = 2 * used;
+	}
+	if (to != head) {
+		memmove(to, head, used);
+	}
+	if (to != first && first != own) {
+		free(first);
+	}
+	return to;
+}
+
+/* Whether a search passed more entries than it may here. */
+static inline int custom_match_passed(const void *head, const void *at, size_t entry)
+{
+	return (size_t) ((const char *) at - (const char *) head) > CUSTOM_MATCH_SHORT * entry;
 }
 
 static inline uint64_t custom_match_key(int tag, int source)
@@ -155,13 +191,18 @@ static inline custom_match_prq *custom_match_prq_init(void)
 	if (NULL == queue) {
 		custom_match_failed("no queue for a communicator", MBMATCH_NO_MEMORY);
 	}
-	queue->head = queue->tail = queue->receives;
+	queue->first = queue->head = queue->tail = queue->receives;
+	queue->end = queue->receives + CUSTOM_MATCH_SHORT;
+	queue->allocated = sizeof(queue->receives);
 	return queue;
 }
 
 static inline void custom_match_prq_destroy(custom_match_prq *queue)
 {
 	mbmatch_destroy(queue->matcher);
+	if (queue->first != queue->receives) {
+		free(queue->first);
+	}
 	free(queue);
 }
 
@@ -185,35 +226,37 @@ static inline void custom_match_prq_queue(custom_match_prq *queue, const custom_
 	queue->queued++;
 }
 
-/* An entry left the matcher. */
-static inline void custom_match_prq_count_removed(custom_match_prq *queue)
+static CUSTOM_MATCH_RARE void custom_match_prq_move(custom_match_prq *queue)
 {
-	if (0 == --queue->queued) {
-		queue->head = queue->tail = queue->receives;
+	for (; queue->head != queue->tail; queue->head++) {
+		custom_match_prq_queue(queue, queue->head);
 	}
+	queue->head = queue->tail = queue->end;
 }
 
-/* There is no free place after the short entries: makes one, or moves all of them to the matcher. */
+/* There is no free place after the entries here, or the matcher has the queue, or had it and is empty now. */
 static CUSTOM_MATCH_RARE void custom_match_prq_append_full(custom_match_prq *queue, void *request, int tag, int source)
 {
 	custom_match_receive receive = custom_match_receive_of(tag, source, request);
-	size_t left = (size_t) (queue->tail - queue->head);
-	if (0 == queue->queued && CUSTOM_MATCH_SHORT > left) {
-		memmove(queue->receives, queue->head, left * sizeof(queue->receives[0]));
-		queue->head = queue->receives;
-		queue->tail = queue->receives + left;
-		*queue->tail++ = receive;
-		return;
-	}
-	for (; queue->head != queue->tail; queue->head++) {
-		custom_match_prq_queue(queue, queue->head);
+	if (0 == queue->queued) {
+		size_t used = (size_t) ((char *) queue->tail - (char *) queue->head);
+		size_t places = 2 * used > sizeof(queue->receives) ? 2 * used : sizeof(queue->receives);
+		void *made = custom_match_make_room(queue->first, queue->receives, queue->head, used, &queue->allocated);
+		if (NULL != made) {
+			queue->first = queue->head = (custom_match_receive *) made;
+			queue->tail = (custom_match_receive *) ((char *) made + used);
+			queue->end = (custom_match_receive *) ((char *) made + places);
+			*queue->tail++ = receive;
+			return;
+		}
+		custom_match_prq_move(queue);
 	}
 	custom_match_prq_queue(queue, &receive);
 }
 
 static inline void custom_match_prq_append(custom_match_prq *queue, void *request, int tag, int source)
 {
-	if (OPAL_UNLIKELY(queue->receives + CUSTOM_MATCH_SHORT == queue->tail)) {
+	if (OPAL_UNLIKELY(queue->end == queue->tail)) {
 		custom_match_prq_append_full(queue, request, tag, source);
 		return;
 	}
@@ -243,24 +286,25 @@ static inline void custom_match_prq_remove(custom_match_prq *queue, custom_match
 			at->request = at[1].request;
 		}
 	}
-	if (queue->head == queue->tail) {
-		queue->head = queue->tail = queue->receives;
-	}
 }
 
 static inline int custom_match_prq_cancel(custom_match_prq *queue, void *request)
 {
-	mbmatch_handle_t handle = (uintptr_t) ((opal_list_item_t *) request)->opal_list_prev;
 	for (custom_match_receive *at = queue->head; at != queue->tail; at++) {
 		if (at->request == request) {
 			custom_match_prq_remove(queue, at);
 			return 1;
 		}
+		if (custom_match_passed(queue->head, at, sizeof(*at))) {
+			custom_match_prq_move(queue);
+			break;
+		}
 	}
+	mbmatch_handle_t handle = (uintptr_t) ((opal_list_item_t *) request)->opal_list_prev;
 	if (0 == queue->queued || MBMATCH_OK != mbmatch_cancel(queue->matcher, handle, NULL)) {
 		return 0;
 	}
-	custom_match_prq_count_removed(queue);
+	queue->queued--;
 	return 1;
 }
 
@@ -273,13 +317,17 @@ static inline mbmatch_status_t custom_match_take(mbmatch_t *matcher, const mbmat
 }
 #endif
 
+/* As custom_match_prq_find_dequeue_verify, in the matcher, which gets the queue if it does not have it yet. */
 static CUSTOM_MATCH_RARE void *custom_match_prq_take_queued(custom_match_prq *queue, uint64_t key)
 {
 	void *request = NULL;
+	if (0 == queue->queued) {
+		custom_match_prq_move(queue);
+	}
 	mbmatch_envelope_t envelope = custom_match_envelope(key);
 	mbmatch_status_t status = custom_match_take(queue->matcher, &envelope, &request);
 	if (MBMATCH_MATCHED == status) {
-		custom_match_prq_count_removed(queue);
+		queue->queued--;
 		return request;
 	}
 	if (OPAL_UNLIKELY(MBMATCH_NO_MATCH != status)) {
@@ -292,16 +340,22 @@ static CUSTOM_MATCH_RARE void *custom_match_prq_take_queued(custom_match_prq *qu
 static inline void *custom_match_prq_find_dequeue_verify(custom_match_prq *queue, int tag, int source)
 {
 	uint64_t key = custom_match_key(tag, source);
-	custom_match_receive *end = queue->tail;
+	custom_match_receive *at = queue->head, *end = queue->tail;
 	CUSTOM_MATCH_ROLLED
-	for (custom_match_receive *at = queue->head; at != end; at++) {
+	for (; at != end; at++) {
 		if (custom_match_accepts(at, key)) {
 			void *request = at->request;
+			if (OPAL_UNLIKELY(custom_match_passed(queue->head, at, sizeof(*at)))) {
+				break;
+			}
 			custom_match_prq_remove(queue, at);
 			return request;
 		}
 	}
-	return 0 == queue->queued ? NULL : custom_match_prq_take_queued(queue, key);
+	if (OPAL_LIKELY(0 == queue->queued && !custom_match_passed(queue->head, at, sizeof(*at)))) {
+		return NULL;
+	}
+	return custom_match_prq_take_queued(queue, key);
 }
 
 static inline int custom_match_print_receive(void *unused, const mbmatch_queued_receive_t *receive)
@@ -337,13 +391,18 @@ static inline custom_match_umq *custom_match_umq_init(void)
 	if (NULL == queue) {
 		custom_match_failed("no queue for a communicator", MBMATCH_NO_MEMORY);
 	}
-	queue->head = queue->tail = queue->messages;
+	queue->first = queue->head = queue->tail = queue->messages;
+	queue->end = queue->messages + CUSTOM_MATCH_SHORT;
+	queue->allocated = sizeof(queue->messages);
 	return queue;
 }
 
 static inline void custom_match_umq_destroy(custom_match_umq *queue)
 {
 	mbmatch_destroy(queue->matcher);
+	if (queue->first != queue->messages) {
+		free(queue->first);
+	}
 	free(queue);
 }
 
@@ -363,27 +422,37 @@ static inline void custom_match_umq_queue(custom_match_umq *queue, const custom_
 	queue->queued++;
 }
 
+static CUSTOM_MATCH_RARE void custom_match_umq_move(custom_match_umq *queue)
+{
+	for (; queue->head != queue->tail; queue->head++) {
+		custom_match_umq_queue(queue, queue->head);
+	}
+	queue->head = queue->tail = queue->end;
+}
+
 /* As custom_match_prq_append_full. */
 static CUSTOM_MATCH_RARE void custom_match_umq_append_full(custom_match_umq *queue, int tag, int source, void *fragment)
 {
 	custom_match_message message = {.key = custom_match_key(tag, source), .fragment = fragment};
-	size_t left = (size_t) (queue->tail - queue->head);
-	if (0 == queue->queued && CUSTOM_MATCH_SHORT > left) {
-		memmove(queue->messages, queue->head, left * sizeof(queue->messages[0]));
-		queue->head = queue->messages;
-		queue->tail = queue->messages + left;
-		*queue->tail++ = message;
-		return;
-	}
-	for (; queue->head != queue->tail; queue->head++) {
-		custom_match_umq_queue(queue, queue->head);
+	if (0 == queue->queued) {
+		size_t used = (size_t) ((char *) queue->tail - (char *) queue->head);
+		size_t places = 2 * used > sizeof(queue->messages) ? 2 * used : sizeof(queue->messages);
+		void *made = custom_match_make_room(queue->first, queue->messages, queue->head, used, &queue->allocated);
+		if (NULL != made) {
+			queue->first = queue->head = (custom_match_message *) made;
+			queue->tail = (custom_match_message *) ((char *) made + used);
+			queue->end = (custom_match_message *) ((char *) made + places);
+			*queue->tail++ = message;
+			return;
+		}
+		custom_match_umq_move(queue);
 	}
 	custom_match_umq_queue(queue, &message);
 }
 
 static inline void custom_match_umq_append(custom_match_umq *queue, int tag, int source, void *fragment)
 {
-	if (OPAL_UNLIKELY(queue->messages + CUSTOM_MATCH_SHORT == queue->tail)) {
+	if (OPAL_UNLIKELY(queue->end == queue->tail)) {
 		custom_match_umq_append_full(queue, tag, source, fragment);
 		return;
 	}
@@ -392,9 +461,13 @@ static inline void custom_match_umq_append(custom_match_umq *queue, int tag, int
 	queue->tail++;
 }
 
+/* As custom_match_umq_find_verify_hold, in the matcher, which gets the queue if it does not have it yet. */
 static CUSTOM_MATCH_RARE void *custom_match_umq_find_queued(custom_match_umq *queue, int tag, int source,
                                                             custom_match_umq_node **held)
 {
+	if (0 == queue->queued) {
+		custom_match_umq_move(queue);
+	}
 	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
 	mbmatch_pattern_t wanted = custom_match_pattern(&pattern);
 	mbmatch_message_t message;
@@ -422,26 +495,42 @@ static inline void *custom_match_umq_find_verify_hold(custom_match_umq *queue, i
 	if (at == end) {
 		return OPAL_LIKELY(0 == queue->queued) ? NULL : custom_match_umq_find_queued(queue, tag, source, held);
 	}
-	if (OPAL_LIKELY(OMPI_ANY_TAG != tag && OMPI_ANY_SOURCE != source)) {
-		uint64_t key = custom_match_key(tag, source);
+	if (OPAL_UNLIKELY(OMPI_ANY_TAG == tag)) {
+		custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
 		CUSTOM_MATCH_ROLLED
 		for (; at != end; at++) {
-			if (at->key == key) {
-				*held = (custom_match_umq_node *) at;
-				return at->fragment;
+			if (custom_match_accepts(&pattern, at->key)) {
+				goto found;
 			}
 		}
-		return NULL;
-	}
-	custom_match_receive pattern = custom_match_receive_of(tag, source, NULL);
-	CUSTOM_MATCH_ROLLED
-	for (; at != end; at++) {
-		if (custom_match_accepts(&pattern, at->key)) {
+	} else if (OMPI_ANY_SOURCE == source) {
+		CUSTOM_MATCH_ROLLED
+		for (; at != end; at++) {
+			if ((uint32_t) at->key == (uint32_t) tag) {
+				goto found;
+			}
+		}
+	} else {
+		uint64_t key = custom_match_key(tag, source);
+		if (OPAL_LIKELY(at->key == key)) {
 			*held = (custom_match_umq_node *) at;
 			return at->fragment;
 		}
+		CUSTOM_MATCH_ROLLED
+		while (++at != end) {
+			if (at->key == key) {
+				goto found;
+			}
+		}
 	}
-	return NULL;
+	return custom_match_passed(queue->head, end, sizeof(*at)) ? custom_match_umq_find_queued(queue, tag, source, held)
+	                                                          : NULL;
+found:
+	if (OPAL_UNLIKELY(custom_match_passed(queue->head, at, sizeof(*at)))) {
+		return custom_match_umq_find_queued(queue, tag, source, held);
+	}
+	*held = (custom_match_umq_node *) at;
+	return at->fragment;
 }
 
 static CUSTOM_MATCH_RARE void custom_match_umq_remove_queued(custom_match_umq *queue, custom_match_umq_node *held)
@@ -450,9 +539,7 @@ static CUSTOM_MATCH_RARE void custom_match_umq_remove_queued(custom_match_umq *q
 	if (OPAL_UNLIKELY(MBMATCH_OK != status)) {
 		custom_match_failed("an unexpected message cannot be removed", status);
 	}
-	if (0 == --queue->queued) {
-		queue->head = queue->tail = queue->messages;
-	}
+	queue->queued--;
 }
 
 static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_match_umq_node *previous,
@@ -481,9 +568,6 @@ static inline void custom_match_umq_remove_hold(custom_match_umq *queue, custom_
 			at->key = at[1].key;
 			at->fragment = at[1].fragment;
 		}
-	}
-	if (queue->head == queue->tail) {
-		queue->head = queue->tail = queue->messages;
 	}
 }
 
