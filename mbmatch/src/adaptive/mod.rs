@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | up to 9 | side by side ([`short`]) | side by side ([`short`]) |
 //! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
-//! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | from any source with all match bits: lists by match bits ([`by_bits`]); else an age index, scanned 64 at a time |
+//! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | from any source with all match bits: lists by match bits ([`unexpected`]); else an age index, scanned 64 at a time |
 //!
 //! A queue that had ten entries or more becomes short again when it was emptied twice with at most
 //! nine in between.
@@ -67,7 +67,6 @@
 //! path, so that the next entries come by it. That the queue is empty is noticed by the first search that finds
 //! nothing: until an entry comes, searches then end before they look into the table.
 
-mod by_bits;
 mod free_slots;
 mod hash;
 mod posted;

@@ -5,7 +5,7 @@
 //! wildcards looks up one key. A receive or probe with wildcards needs the oldest message of any
 //! key that it accepts. The first one builds a second structure:
 //!
-//! - *lists by match bits* ([`super::by_bits`]), if it is from any source and compares all match bits:
+//! - *lists by match bits* ([`by_bits`]), if it is from any source and compares all match bits:
 //!   such a search is a lookup too;
 //! - else an *age index*: all envelopes in order of age, compared 64 at a time.
 //!
@@ -18,11 +18,16 @@
 //! Programs without wildcards build neither. Both are dropped when the queue is empty, if they were
 //! not used since the queue was last empty or if the queue becomes a short one.
 
+mod by_bits;
+#[cfg(test)]
+mod tests;
+mod wildcards;
+
 use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
 use crate::heap::{Array, Heap};
-use crate::log::{LANES, Log, Room};
-use crate::scan::{Heads, Unit, first_accepted};
+use crate::log::{Log, Room};
+use crate::scan::{Heads, Unit};
 use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedMessage};
 
 /// Up to this many messages the index is compared one by one, which is faster than 16 or 64 at a time.
@@ -66,16 +71,6 @@ fn generation_in(storage: Storage, stamp: u64) -> u32 {
     if storage == Storage::Indexed { (stamp >> 32) as u32 } else { generation(stamp) }
 }
 
-/// A visitor of messages without an index: keeps the slot and age of the oldest that a pattern
-/// accepts.
-fn keep_oldest(pattern: Pattern, oldest: &mut Option<(u32, u64)>) -> impl FnMut(u32, Envelope, u64) {
-    move |slot, envelope, age| {
-        if pattern.accepts(&envelope) && oldest.is_none_or(|(_, least)| age < least) {
-            *oldest = Some((slot, age));
-        }
-    }
-}
-
 /// The table grows by one of this many parts: less than that of receives, since an index may need memory too.
 const GROWTH_DIVISOR: usize = 16;
 
@@ -110,13 +105,6 @@ impl Storage {
 #[inline(always)]
 fn is_of_bits(pattern: Pattern) -> bool {
     pattern.source.is_none() && pattern.ignore == 0
-}
-
-/// The last age before `limit` with this generation.
-fn last_age_before(limit: u64, generation: u32) -> u64 {
-    const PERIOD: u64 = 1 << 33;
-    let age = limit & !(PERIOD - 1) | u64::from(generation) << 1;
-    if age < limit { age } else { age - PERIOD }
 }
 
 /// The unexpected-message queue.
@@ -330,33 +318,6 @@ impl UnexpectedMessages {
         Ok(handle)
     }
 
-    /// Appends the message in `slot` to the lists by match bits; the table had `slots` slots before.
-    #[inline(never)]
-    fn append_to_lists(&mut self, slot: u32, slots: u32) {
-        self.grow_lists(slots);
-        if self.storage == Storage::ByBits {
-            self.index.append_to_list(&self.table, slot);
-        }
-    }
-
-    /// The table may have grown from `slots` slots: so do the lists by match bits. Without memory they are dropped.
-    fn grow_lists(&mut self, slots: u32) {
-        if self.storage != Storage::ByBits || self.table.slots() == slots {
-            return;
-        }
-        match self.index.reserve_blocks((self.table.slots() / LANES) as usize) {
-            Ok(()) => self.index.rehash_lists(&self.table, slots),
-            Err(OutOfMemory) => self.drop_lists(),
-        }
-    }
-
-    /// Leaves the messages in the table alone, if they were in lists too.
-    fn drop_lists(&mut self) {
-        if self.storage == Storage::ByBits {
-            (self.storage, self.use_fast_path) = (Storage::Table, self.table.len() > 0);
-        }
-    }
-
     /// The short queue is full: moves its messages to the table.
     #[cold]
     #[inline(never)]
@@ -425,117 +386,6 @@ impl UnexpectedMessages {
         if self.use_fast_path && self.table.len() == 0 {
             self.on_empty();
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn compact_index(&mut self) {
-        let table = &mut self.table;
-        self.index
-            .compact(|(_, owner), position| table.restamp(owner, |old| indexed_stamp((old >> 32) as u32, position)));
-        // Compaction left lanes at the end.
-        let made = self.index.make_room();
-        debug_assert!(made == Ok(Room::Made));
-    }
-
-    /// The slot of the oldest message that a pattern with wildcards accepts, not in a short queue.
-    #[inline(never)]
-    fn find_oldest(&mut self, pattern: Pattern) -> Option<u32> {
-        self.index_used = 1;
-        let by_bits = is_of_bits(pattern);
-        if by_bits && (self.storage == Storage::ByBits || self.storage == Storage::Table && self.build_lists().is_ok())
-        {
-            return self.index.oldest_with_bits(&self.table, pattern.bits);
-        }
-        if self.storage != Storage::Indexed && self.build_index().is_err() {
-            // Without memory for an index, all messages are compared, in no order.
-            let mut oldest = None;
-            self.table.for_each_entry(keep_oldest(pattern, &mut oldest));
-            return oldest.map(|(slot, _)| slot);
-        }
-        let found = self.find_in_index(pattern);
-        let slot = found.map(|position| self.index.owner(position));
-        if by_bits && !self.index.is_in_first_block(found) {
-            self.count_passed(found);
-        }
-        slot
-    }
-
-    /// A search by match bits alone found this position of the index, or none. Builds lists by match bits if such
-    /// searches have passed as many blocks as the table has slots: then they took about as long as building takes, or a
-    /// multiple after the index has taken the place of lists.
-    #[cold]
-    #[inline(never)]
-    fn count_passed(&mut self, found: Option<u32>) {
-        self.blocks_passed = self.blocks_passed.saturating_add(self.index.blocks_before(found) as u32);
-        if self.blocks_passed >> self.returns >= self.table.slots() {
-            self.blocks_passed = 0;
-            // Without memory, the index stays.
-            let _unchanged = self.build_lists();
-        }
-    }
-
-    /// Puts the messages of the table, or of the table and the index, into lists by match bits.
-    #[cold]
-    #[inline(never)]
-    fn build_lists(&mut self) -> Result<(), OutOfMemory> {
-        let mut slots = Array::new(self.heap);
-        slots.reserve_exact(self.table.len() as usize)?;
-        self.index.reserve_blocks((self.table.slots() / LANES) as usize)?;
-        if self.storage == Storage::Indexed {
-            slots.extend(self.index.keys().map(|(position, _)| self.index.owner(position)));
-            self.index.clear();
-            // Stamps are ages again. The index has kept the order of messages older than a period of the generations;
-            // their ages are younger now, and in the same order.
-            let mut age = self.age;
-            for &slot in slots.iter().rev() {
-                self.table.restamp(slot, |stamp| {
-                    age = last_age_before(age, (stamp >> 32) as u32);
-                    age
-                });
-            }
-        } else {
-            self.table.for_each_entry(|slot, _, _| slots.push(slot));
-            slots.sort_unstable_by_key(|slot| self.table.stamp_at(*slot));
-            self.returns = 0;
-        }
-        self.index.begin_lists(&self.table);
-        for &slot in slots.iter() {
-            self.index.append_to_list(&self.table, slot);
-        }
-        (self.storage, self.use_fast_path) = (Storage::ByBits, false);
-        Ok(())
-    }
-
-    /// The position in the index of the oldest message that a pattern accepts.
-    #[inline(always)]
-    fn find_in_index(&self, pattern: Pattern) -> Option<u32> {
-        if self.table.len() <= SCALAR_SCAN_THRESHOLD {
-            self.index.keys().find(|(_, envelope)| pattern.accepts(envelope)).map(|(position, _)| position)
-        } else {
-            first_accepted(self.unit, &self.index, pattern)
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn build_index(&mut self) -> Result<(), OutOfMemory> {
-        let mut messages = Array::new(self.heap);
-        messages.reserve_exact(self.table.len() as usize)?;
-        self.index.reserve(self.table.len() as usize)?;
-        self.table.for_each_entry(|slot, envelope, age| messages.push((age, slot, envelope)));
-        messages.sort_unstable_by_key(|(age, ..)| *age);
-        self.blocks_passed = 0;
-        self.returns = if self.storage == Storage::ByBits { (self.returns + 1).min(u32::BITS as u8 - 1) } else { 0 };
-        for &(age, slot, envelope) in messages.iter() {
-            // The index was empty, and blocks for all messages are reserved.
-            let made = self.index.make_room();
-            debug_assert!(made == Ok(Room::Made));
-            let at = self.index.push((envelope, slot));
-            self.table.restamp(slot, |_| indexed_stamp(generation(age), at));
-        }
-        (self.storage, self.use_fast_path) = (Storage::Indexed, false);
-        Ok(())
     }
 
     /// The oldest message that a pattern accepts.
@@ -749,295 +599,5 @@ impl UnexpectedMessages {
 
     pub(super) fn bytes(&self) -> usize {
         self.table.bytes() + self.index.bytes()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use fastrand::Rng;
-
-    use super::*;
-    use crate::scan::VectorUnit;
-
-    fn envelope(number: u32) -> Envelope {
-        Envelope { bits: (number * 7 % 11).into(), source: number }
-    }
-
-    fn messages(count: u32) -> (UnexpectedMessages, Vec<Handle>) {
-        let mut messages = UnexpectedMessages::new(VectorUnit::or_best(None), Heap::GLOBAL, FIRST_AGE);
-        messages.age = FIRST_AGE + ((1 << 30) - 3) * AGE_STEP;
-        messages.age_when_empty = messages.age;
-        let handles = (0..count).map(|n| messages.append_any(envelope(n), n.into()).unwrap()).collect();
-        (messages, handles)
-    }
-
-    const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
-
-    /// Runs up to the last generation and beyond it: a short queue and longer ones, with an index
-    /// of few and of many messages.
-    #[test]
-    fn order_holds_when_the_generation_wraps() {
-        for count in [5, SHORT_CAPACITY as u32 + 1, SCALAR_SCAN_THRESHOLD + 2, 300] {
-            let (mut messages, handles) = messages(count);
-            assert_eq!(messages.discard(handles[3]), Some(3));
-            assert_eq!(messages.discard(handles[3]), None);
-            for number in (0..count).filter(|number| *number != 3) {
-                let expected = Message { user: number.into(), envelope: envelope(number) };
-                let probed = messages.probe(ANY).map(|QueuedMessage { user, envelope, .. }| Message { user, envelope });
-                assert_eq!(probed, Some(expected));
-                assert_eq!(
-                    messages.storage,
-                    if count > SHORT_CAPACITY as u32 { Storage::Indexed } else { Storage::ShortQueue }
-                );
-                assert_eq!(messages.take(ANY), Some(expected));
-            }
-            assert_eq!(messages.len(), 0);
-        }
-    }
-
-    /// Handles stay valid when a short queue overflows, and the queue becomes short again after a
-    /// phase with few messages.
-    #[test]
-    fn a_queue_becomes_short_again_after_few_messages() {
-        let (mut messages, handles) = messages(SHORT_CAPACITY as u32);
-        assert_eq!(messages.discard(handles[2]), Some(2));
-        let last = messages.append_any(envelope(99), 99).unwrap();
-        assert_eq!(messages.storage, Storage::ShortQueue);
-        let many = messages.append_any(envelope(100), 100).unwrap();
-        assert_eq!(messages.storage, Storage::Table);
-        assert_eq!(messages.discard(handles[2]), None);
-        for (handle, user) in [(handles[1], 1), (last, 99), (many, 100), (handles[0], 0)] {
-            assert_eq!(messages.discard(handle), Some(user));
-            assert_eq!(messages.discard(handle), None);
-        }
-        assert_eq!(messages.probe(ANY).map(|message| message.user), Some(3));
-        while messages.take(ANY).is_some() {}
-        // This phase was too long for a short queue, and used the index.
-        assert_eq!(messages.storage, Storage::Indexed);
-        for _ in 0..2 {
-            messages.append_any(envelope(0), 0).unwrap();
-            messages.take(Pattern::exactly(envelope(0))).expect("the message is queued");
-            assert_eq!(messages.storage, Storage::ShortQueue);
-        }
-    }
-
-    /// The table keeps its fast path when it becomes empty after a long phase, until a search finds nothing.
-    #[test]
-    fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
-        let wildcards = [ANY, Pattern { source: None, ..Pattern::exactly(envelope(0)) }, Pattern::exactly(envelope(0))];
-        for pattern in wildcards {
-            for is_probe in [false, true] {
-                let (mut messages, _) = messages(12);
-                for round in 0..3 {
-                    for number in 0..12 {
-                        assert!(round == 0 || messages.append_any(envelope(number), number.into()).is_ok());
-                    }
-                    for number in 0..12 {
-                        let found = messages.take(Pattern::exactly(envelope(number)));
-                        assert_eq!(
-                            (found.map(|message| message.user), messages.use_fast_path),
-                            (Some(number.into()), true)
-                        );
-                    }
-                    assert_eq!((messages.len(), messages.is_empty()), (0, false));
-                }
-                let found = if is_probe { messages.probe(pattern).is_some() } else { messages.take(pattern).is_some() };
-                assert!(!found);
-                assert_eq!(
-                    (messages.storage, messages.use_fast_path, messages.is_empty()),
-                    (Storage::Table, false, true)
-                );
-                messages.append_any(envelope(1), 1).unwrap();
-                assert!(messages.use_fast_path && messages.take(Pattern::exactly(envelope(1))).is_some());
-                assert_eq!((messages.storage, messages.is_empty()), (Storage::ShortQueue, true));
-            }
-        }
-    }
-
-    /// The messages of a random run, as a list in order of age.
-    struct Naive(Vec<(Envelope, u64, Handle)>);
-
-    impl Naive {
-        fn position(&self, pattern: Pattern) -> Option<usize> {
-            self.0.iter().position(|(envelope, ..)| pattern.accepts(envelope))
-        }
-
-        fn expected(&self, at: Option<usize>) -> Option<Message> {
-            at.map(|at| self.0[at]).map(|(envelope, user, _)| Message { user, envelope })
-        }
-    }
-
-    /// What a random run does for some time: how often it appends, which patterns it has, how many tags.
-    struct Phase {
-        appended: u64,
-        other_wildcards: u64,
-        exact: u64,
-        tags: u64,
-        deepest: usize,
-    }
-
-    impl Phase {
-        fn random(random: &mut Rng) -> Self {
-            let pick = |random: &mut Rng, from: &[u64]| from[random.usize(..from.len())];
-            Self {
-                appended: pick(random, &[20, 50, 80]),
-                other_wildcards: pick(random, &[0, 0, 0, 2, 50]),
-                exact: pick(random, &[0, 20, 100]),
-                tags: pick(random, &[1, 2, 30, 1000]),
-                deepest: pick(random, &[20, 150, 600]) as usize,
-            }
-        }
-
-        fn pattern(&self, envelope: Envelope, random: &mut Rng) -> Pattern {
-            let exact = Pattern::exactly(envelope);
-            match random.u64(..100) {
-                kind if kind < self.exact => exact,
-                kind if kind - self.exact < self.other_wildcards => Pattern { ignore: u64::MAX, ..exact },
-                _ => Pattern { source: None, ..exact },
-            }
-        }
-    }
-
-    /// Compares with the naive list and checks the lists by match bits; counts the changes from one storage to another.
-    fn perform(seed: u64, operations: u64, changes: &mut [[u32; 4]; 4]) {
-        let mut random = Rng::with_seed(seed);
-        let (mut messages, _) = messages(0);
-        let mut naive = Naive(Vec::new());
-        let mut stale = Vec::new();
-        let (mut phase, mut left) = (Phase::random(&mut random), 0);
-        for number in 0..operations {
-            if left == 0 {
-                (phase, left) = (Phase::random(&mut random), random.u64(1..800));
-            }
-            left -= 1;
-            let before = messages.storage;
-            let envelope = Envelope { bits: random.u64(..phase.tags) << 20, source: random.u32(..3) };
-            let any_handle = |naive: &Naive, random: &mut Rng| {
-                (!naive.0.is_empty()).then(|| random.usize(..naive.0.len())).map(|at| (at, naive.0[at].2))
-            };
-            match random.u64(..100) {
-                kind if kind < phase.appended && naive.0.len() < phase.deepest => {
-                    let handle = messages.append_any(envelope, number).unwrap();
-                    naive.0.push((envelope, number, handle));
-                }
-                90..93 => {
-                    if let Some((at, handle)) = any_handle(&naive, &mut random) {
-                        assert_eq!(messages.discard(handle), Some(naive.0.remove(at).1));
-                        stale.push(handle);
-                    }
-                }
-                93..95 => {
-                    if let Some((at, handle)) = any_handle(&naive, &mut random) {
-                        messages.set_source(handle, envelope.source);
-                        naive.0[at].0.source = envelope.source;
-                    }
-                }
-                95 => {
-                    let handle = stale.get(random.usize(..stale.len().max(1))).copied();
-                    assert!(handle.is_none_or(|handle| messages.discard(handle).is_none()));
-                }
-                96 => {
-                    let mut found = Array::new(Heap::GLOBAL);
-                    found.reserve_exact(naive.0.len()).unwrap();
-                    messages.messages(&mut found);
-                    // The handle of a message that was in a short queue may be another one; both name it.
-                    let found =
-                        found.iter().map(|message| (message.envelope, message.user, messages.queued(message.handle)));
-                    assert!(found.eq(naive.0.iter().map(|&(envelope, user, handle)| (
-                        envelope,
-                        user,
-                        messages.queued(handle)
-                    ))));
-                }
-                97 if random.u64(..10) == 0 => messages.shrink(),
-                98 if random.u64(..10) == 0 => messages.reserve(naive.0.len() + random.usize(..500)).unwrap(),
-                kind => {
-                    let target = any_handle(&naive, &mut random).filter(|_| kind % 2 == 0);
-                    let envelope = target.map_or(envelope, |(at, _)| naive.0[at].0);
-                    let pattern = phase.pattern(envelope, &mut random);
-                    let at = naive.position(pattern);
-                    let expected = naive.expected(at);
-                    if before != Storage::ShortQueue && (before == Storage::ByBits) == is_of_bits(pattern) {
-                        assert!(messages.compared(pattern) <= naive.0.len() + 1);
-                    }
-                    if kind % 3 == 0 {
-                        let found = messages.probe(pattern).map(|message| message.handle);
-                        let found = found.and_then(|handle| messages.queued(handle));
-                        assert_eq!(found, expected, "seed {seed}, operation {number}, {pattern:?}");
-                    } else {
-                        let found = messages.take(pattern);
-                        assert_eq!(found, expected, "seed {seed}, operation {number}");
-                        if let Some(at) = at {
-                            stale.push(naive.0.remove(at).2);
-                        }
-                    }
-                }
-            }
-            assert_eq!(messages.len() as usize, naive.0.len());
-            changes[before as usize][messages.storage as usize] += 1;
-            if messages.storage == Storage::ByBits && number % 8 == 0 {
-                messages.index.check_lists(&messages.table);
-            }
-        }
-    }
-
-    /// Receives from any source, with other wildcards and without, in queues of all lengths.
-    #[test]
-    fn random_runs_with_receives_from_any_source_agree_with_a_naive_list() {
-        let (seeds, operations) = if cfg!(miri) { (1, 1500) } else { (12, 20_000) };
-        let mut changes = [[0; 4]; 4];
-        for seed in 0..seeds {
-            perform(seed, operations, &mut changes);
-        }
-        if !cfg!(miri) {
-            let [_, table, indexed, by_bits] = changes;
-            for (name, count) in [
-                ("lists built from the table", table[Storage::ByBits as usize]),
-                ("lists built from the index", indexed[Storage::ByBits as usize]),
-                ("index in place of lists", by_bits[Storage::Indexed as usize]),
-                ("lists dropped", by_bits[Storage::Table as usize]),
-                ("short again", by_bits[Storage::ShortQueue as usize]),
-            ] {
-                assert!(count >= 5, "{name}: {count} of {changes:?}");
-            }
-        }
-    }
-
-    /// As many different tags as messages, or one: what a search compares does not grow with the queue.
-    #[test]
-    #[cfg_attr(miri, ignore = "deep queues")]
-    fn a_search_from_any_source_compares_as_much_in_a_deep_queue_as_in_a_shallow_one() {
-        for tags in [1, u64::MAX] {
-            for count in [20, 300, 5000] {
-                let (mut messages, _) = messages(0);
-                for number in 0..count {
-                    let envelope = Envelope { bits: number % tags, source: number as u32 };
-                    messages.append_any(envelope, number).unwrap();
-                }
-                let youngest = Pattern { bits: (count - 1) % tags, ignore: 0, source: None };
-                let oldest = if tags == 1 { 0 } else { count - 1 };
-                assert_eq!(messages.probe(youngest).map(|message| message.user), Some(oldest));
-                assert_eq!((messages.storage, messages.compared(youngest)), (Storage::ByBits, 1));
-                assert_eq!(messages.probe(Pattern { bits: 1 << 40, ..youngest }), None);
-                assert!(messages.compared(Pattern { bits: 1 << 40, ..youngest }) <= 3);
-            }
-        }
-    }
-
-    /// Ages come back from generations in their order, beyond a period of those too.
-    #[test]
-    fn ages_keep_their_order_from_generations() {
-        let period = 1_u64 << 33;
-        for first in [FIRST_AGE, period - 3 * AGE_STEP + FIRST_AGE, 5 * period + FIRST_AGE] {
-            let ages =
-                [first, first + AGE_STEP, first + 4 * AGE_STEP, first + period, first + 2 * period + 9 * AGE_STEP];
-            let mut limit = ages[4] + AGE_STEP;
-            for age in ages.into_iter().rev() {
-                let found = last_age_before(limit, generation(age));
-                assert!(found < limit && found >= age && generation(found) == generation(age));
-                limit = found;
-            }
-            assert_eq!(last_age_before(first + AGE_STEP, generation(first)), first);
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! The unexpected messages of a table by their match bits alone, for receives from any source.
 //!
 //! The messages of the same match bits form a list, oldest first, whatever their sources; the lists of a home slot
-//! form a collision chain. Both are as those of the table, see [`super`], with links for every message: `head` of a
+//! form a collision chain. Both are as those of the table (`adaptive/table`), with links for every message: `head` of a
 //! home slot is the oldest message of the first list, `next` of the youngest of a list is the oldest of the next list,
 //! `prev` of the oldest is the youngest. A message leaves its list in a few steps, wherever it is in it.
 //!
@@ -10,7 +10,7 @@
 //! keys meanwhile: lane `n` of its blocks has the links of the message in slot `n`, and the head of home slot `n`. So a
 //! matcher that uses now the one and now the other needs no more memory.
 
-use super::table::{EntryTable, NIL, is_slot};
+use crate::adaptive::table::{EntryTable, NIL, is_slot};
 use crate::log::{LANES, Log};
 use crate::scan::{Heads, LaneLinks};
 
