@@ -44,10 +44,11 @@ impl Status {
     }
 }
 
-/// A part of the crate's version as a number.
+/// A part of the crate's version as a number. In a constant, anything else is an error of the compiler.
 pub(super) const fn version_part(text: &str) -> c_int {
     let (bytes, mut at, mut value) = (text.as_bytes(), 0, 0);
     while at < bytes.len() {
+        assert!(bytes[at].is_ascii_digit(), "a part of the version is no number");
         value = value * 10 + (bytes[at] - b'0') as c_int;
         at += 1;
     }
