@@ -44,7 +44,7 @@ pub enum WatchError {
     #[error(transparent)]
     Trap(#[from] Trap),
     /// The program lacks a symbol, or its run did not reach a point.
-    #[error("{0} was not found")]
+    #[error("the benchmark: found none, expected {0}")]
     Missing(&'static str),
 }
 

@@ -76,7 +76,7 @@ pub enum MeasureError {
     #[error("{0}")]
     NotRun(String),
     /// A run did not show what was to be measured.
-    #[error("{0} did not show in the run that should show it")]
+    #[error("a run of a study: found none, expected {0}")]
     NotSeen(&'static str),
 }
 

@@ -93,7 +93,7 @@ fn a_program_that_matches_nothing_is_refused() {
     let text = BuiltinProgram::PortalsHemmert2007.text().replace("VALID   = 0x0001", "VALID   = 0x4000");
     let program = mb_asm::assemble("blind", &text).unwrap();
     let error = Subject::new(program, SUBJECT.memory, SUBJECT.clock).unwrap_err();
-    assert_eq!(error.to_string(), "the match of the third item did not show in the run that should show it");
+    assert_eq!(error.to_string(), "a run of a study: found none, expected the match of the third item");
 }
 
 #[test]
