@@ -79,7 +79,8 @@ class PythonEngine:
 
     The constructor is called with a keyword for each parameter of the description: times in ps and
     frequencies in kHz as integers, cycles and counts as integers, choices as text.
-    The methods are those of `spec/engine.md`; an exception in one of them ends the comparison.
+    The methods are those of `spec/engine.md`; an exception in one of them ends the comparison. A subclass
+    defines all four: one that it lacks raises `NotImplementedError`, so that its name is in the message.
     """
 
     description: ClassVar[str]
