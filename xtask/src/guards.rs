@@ -6,6 +6,7 @@
 mod cards;
 mod clauses;
 mod docs;
+mod fuzz_lock;
 mod headers;
 mod layers;
 mod libraries;
@@ -55,6 +56,7 @@ const GUARDS: &[Guard] = &[
     ("libraries", libraries::check),
     ("programs", programs::check),
     ("optimized", optimized::check),
+    ("fuzz_lock", fuzz_lock::check),
     ("models", models::check),
     ("names", names::check),
     ("python", python::check),
