@@ -70,6 +70,12 @@ fn a_program_that_is_missing_unnamed_or_does_something_else_is_found() {
     assert!(found.starts_with("fuzz/fuzz_targets/asm_text.rs: found\n"), "{found}");
 }
 
+/// An input on which the target did not end: its program sends words of an answer without end.
+#[test]
+fn a_match_program_that_never_ends_its_answer_is_refused() {
+    mb_targets::unit_run(&[0x12, 0x16, 0x00, 0x26, 0x12, 0x00, 0x00, 0x00]);
+}
+
 #[test]
 fn no_target_panics_on_random_bytes() {
     for (name, _, target) in TARGETS {

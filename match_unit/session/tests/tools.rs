@@ -216,7 +216,11 @@ fn a_protocol_violation_is_reported_with_its_word() {
     );
     assert_eq!(
         error_of("here: nop\ngoto here\nnop\nnop"),
-        "word 8: 65537 words issued without input or output; expected the program to wait for input"
+        "word 8: 65537 words issued without input or the end of an answer; expected the program to wait for input"
+    );
+    assert_eq!(
+        error_of("wait || _ = in\nhere: out = a0\ngoto here\nnop\nnop"),
+        "word 9: 65537 words issued without input or the end of an answer; expected the program to wait for input"
     );
     let answered = "wait || _ = in || out.last = a0\n";
     let item = "wait || _ = in\n".repeat(7);

@@ -15,7 +15,7 @@ use crate::list_manager::{
 };
 use crate::unit::{FifoHead, FifoTag, InputNeed, Issued, MatchUnit, WRITE_STAGE};
 
-/// Limit of consecutive words without input or output; a longer sequence is an error.
+/// Limit of consecutive words without input or the end of an answer; a longer sequence is an error.
 const RUNAWAY_WORDS: u32 = 1 << 16;
 
 /// The FIFO head passed to a word that does not read it.
@@ -159,7 +159,9 @@ impl MatchProcessor {
         self.quiet += 1;
         if let Some(sent) = issued.sent {
             self.lists.receive(sent, cycle + WRITE_STAGE, pc)?;
-            self.quiet = 0;
+            if sent.last {
+                self.quiet = 0;
+            }
         }
         if self.quiet > RUNAWAY_WORDS {
             return Err(ProtocolError::Runaway { pc: self.unit.pc(), words: self.quiet });

@@ -58,7 +58,7 @@ fn a_program_that_never_answers_ends_with_an_error() {
     assert!(refused.contains("waits for the next header, but item 0 is unanswered"), "{refused}");
     let spins = "wait || _ = in\nloop: goto loop\nnop\nnop\n";
     let refused = checked(spins).unwrap_err();
-    assert!(refused.contains("words issued without input or output"), "{refused}");
+    assert!(refused.contains("words issued without input or the end of an answer"), "{refused}");
     let never = "loop: goto loop\nnop\nnop\n";
     let refused = checked(never).unwrap_err();
     assert!(refused.contains("expected a program that waits for a header"), "{refused}");

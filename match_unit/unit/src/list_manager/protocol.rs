@@ -144,8 +144,11 @@ pub enum ProtocolError {
         /// The address that has no word.
         pc: u16,
     },
-    /// The program neither pops nor sends a word.
-    #[error("word {pc}: {words} words issued without input or output; expected the program to wait for input")]
+    /// The program neither pops a word nor ends an answer.
+    #[error(
+        "word {pc}: {words} words issued without input or the end of an answer; \
+         expected the program to wait for input"
+    )]
     Runaway {
         /// Address of the next word.
         pc: u16,
