@@ -253,17 +253,34 @@ def test_a_class_without_a_file_is_compared(halo: mb.Trace) -> None:
     class Nothing(mb.PythonEngine):
         description = "name = 'nothing'\nsummary = 'none'\nreference = 'none'\n[[preset]]\nname = 'plain'\n"
 
-    with pytest.raises(mb.MatchbenchError) as caught:
+    lacking = "`lengths`, `next_event`, `offer`, `run_until`"
+    with pytest.raises(mb.MatchbenchError, match=f"Nothing: class Nothing lacks {lacking}; define "):
         mb.compare(halo, [Nothing])
+
+    class Refusing(Nothing):
+        def offer(self, now: int, operation: mb.Operation) -> int | None:
+            raise NotImplementedError(operation.kind)
+
+        def next_event(self) -> int | None:
+            return None
+
+        def run_until(self, until: int) -> list[mb.Completion]:
+            raise NotImplementedError(until)
+
+        def lengths(self) -> tuple[int, int]:
+            return 0, 0
+
+    with pytest.raises(mb.MatchbenchError) as caught:
+        mb.compare(halo, [Refusing])
     assert "rejected by the case corpus: spec/cases/" in str(caught.value)
     assert "`offer` raised NotImplementedError: " in str(caught.value)
     with pytest.raises(
         mb.MatchbenchError, match=r"expected a name, a path, or a subclass of matchbench\.PythonEngine"
     ):
         mb.engine(dict)
-    Nothing.description = "name = 'nothing'"
-    with pytest.raises(mb.MatchbenchError, match="Nothing: description: "):
-        mb.engine(Nothing)
+    Refusing.description = "name = 'nothing'"
+    with pytest.raises(mb.MatchbenchError, match="Refusing: description: "):
+        mb.engine(Refusing)
 
 
 NEXT = "        return self.done[0].at if self.done else None\n"
@@ -301,7 +318,8 @@ FAULTS = {
     ),
     "never returns": (
         LENGTHS,
-        "        while True:\n            pass\n",
+        # Keeps the interpreter's lock, and leaves the processor to others.
+        "        import ctypes\n        ctypes.PyDLL(None).sleep(3600)\n",
         f"it did not return within {SILENCE_S} s",
     ),
 }
@@ -322,6 +340,7 @@ def test_each_fault_of_a_class_is_named_with_status_1(idea: Path, matchbench: Co
 DEFECTS = {
     "import": ("import deque", "import dequ", "changed.py:6: raised ImportError: "),
     "syntax": ("    def offer(", "    def offer((", "changed.py:47: "),
+    "method": ("    def lengths(", "    def length(", "changed.py: class QuickIdea lacks `lengths`; "),
     "no class": ("(PythonEngine)", "", "expected one subclass of matchbench.PythonEngine, found none"),
     "unit": (
         'unit = "ns"\nlow = 0\nhigh = 1000000\n\n[[preset]]',

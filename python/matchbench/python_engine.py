@@ -5,6 +5,7 @@ A subclass of :class:`PythonEngine` runs in comparisons, where its rows say so, 
 `docs/own-engine.md` shows one; a model that is kept should be written in Rust or C.
 """
 
+import abc
 import hashlib
 import importlib.util
 import inspect
@@ -74,13 +75,13 @@ class Completion(NamedTuple):
     beyond: int = 0
 
 
-class PythonEngine:
+class PythonEngine(abc.ABC):
     """Base class of engines in Python: one instance for each receiver.
 
     The constructor is called with a keyword for each parameter of the description: times in ps and
     frequencies in kHz as integers, cycles and counts as integers, choices as text.
     The methods are those of `spec/engine.md`; an exception in one of them ends the comparison. A subclass
-    defines all four: one that it lacks raises `NotImplementedError`, so that its name is in the message.
+    that does not define all four abstract ones is refused.
     """
 
     description: ClassVar[str]
@@ -89,21 +90,21 @@ class PythonEngine:
     placement: Literal["nic", "host"] = "nic"
     """Where the engine runs; an instance may differ."""
 
+    @abc.abstractmethod
     def offer(self, now: int, operation: Operation) -> int | None:
         """Take an operation at time `now` (ps), or return a later time at which to offer it again."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def next_event(self) -> int | None:
         """Return the time of the next event in ps, or None if no completion is outstanding."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def run_until(self, until: int) -> Iterable[Completion]:
         """Go to time `until` (ps) and return the completions up to then, in the order of their times."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def lengths(self) -> tuple[int, int]:
         """Return the numbers of posted receives and of unexpected messages, in order of acceptance."""
-        raise NotImplementedError
 
     def busy(self) -> int:
         """Return the time spent on operations whose completions were returned, ps."""
@@ -147,7 +148,7 @@ def origin(engine: object) -> tuple[str, str, str]:
     Raises
     ------
     MatchbenchError
-        When `engine` is not a subclass of `PythonEngine`, or describes nothing.
+        When `engine` is not a subclass of `PythonEngine`, or lacks a method or the description.
     """
     if not (isinstance(engine, type) and issubclass(engine, PythonEngine)):
         msg = f"engine: found {engine!r}, expected a name, a path, or a subclass of matchbench.PythonEngine"
@@ -159,6 +160,10 @@ def origin(engine: object) -> tuple[str, str, str]:
             sha256 = hashlib.sha256(inspect.getsource(engine).encode()).hexdigest()
         except (OSError, TypeError):  # typed into an interpreter
             sha256 = "unknown"
+    if lacking := sorted(engine.__abstractmethods__):
+        names = ", ".join(f"`{name}`" for name in lacking)
+        msg = f"{path}: class {engine.__name__} lacks {names}; define every method of docs/own-engine.md"
+        raise MatchbenchError(msg)
     description = getattr(engine, "description", None)
     if not isinstance(description, str):
         msg = f"{path}: class {engine.__name__} has no text `description`, expected card and presets as TOML"

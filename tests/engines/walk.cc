@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "matchbench_engine.h"
 
 namespace {
@@ -49,8 +51,8 @@ struct Walk {
   std::int32_t offer(std::uint64_t now, const mb_operation &op) {
     if (fault == Fault::throws && posted.size() > 1) throw std::runtime_error("two receives are enough");
     if (fault == Fault::crashes && posted.size() > 1) std::raise(SIGSEGV);
-    while (fault == Fault::never_returns && posted.size() > 1) {
-    }
+    // Sleeps, so that the processor is free for other tests.
+    while (fault == Fault::never_returns && posted.size() > 1) pause();
     if (fault == Fault::odd_status && posted.size() > 1) return 17;
     const bool of_receives = op.kind == MB_ARRIVE || op.kind == MB_CANCEL;
     auto &list = of_receives ? posted : unexpected;
