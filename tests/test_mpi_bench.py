@@ -181,6 +181,10 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
             "used: found other files and no `mpi-bench.json` of earlier output; choose another directory",
         ),
         (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
+        (
+            ["--mpicc", "FAKE", "--beside", "nothing.csv", "--table-only"],
+            "--beside: found together with --table-only, expected one of them",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -223,8 +227,9 @@ def test_a_failed_build_or_start_quotes_its_output(fake: Path, matchbench: Comma
 
 
 def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: str) -> Any:
-    """Measure the fake MPI into `o` and return its results, standard output and status."""
-    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *words, **environment)
+    """Measure the fake MPI into `o` without plots; return standard output and status."""
+    words = ("--mpicc", fake / "mpicc", "-o", "o", "--table-only", *words)
+    done = matchbench("mpi", "bench", *words, **environment)
     assert done.stderr == ""
     return done
 
@@ -348,7 +353,9 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
         "name,kind,pattern,depth,ns_median,ns_q1,ns_q3,repetitions\n"
         "ours,preposted,tags,64,9,8,10,3\nours,drain_posted,reverse,64,9,8,10,3\n"
     )
-    bench(matchbench, fake, *only, "--force", "--label", "theirs", "--beside", own)
+    assert not (tmp_path / "o" / "plots").exists()
+    words = ("--mpicc", fake / "mpicc", "-o", "o", *only, "--force", "--label", "theirs", "--beside", own)
+    assert matchbench("mpi", "bench", *words).returncode == 0
     assert (tmp_path / "o" / "plots" / "beside.png").stat().st_size > 0
     rows = read(tmp_path / "o")["rows"]
     drawn = dict(figures(rows, read_rows(own)))["beside"]
@@ -426,12 +433,14 @@ def mpicc(request: pytest.FixtureRequest) -> str:
 
 # The command of docs/mpi-bench.md and docs/tour.md, which `make test` runs here.
 ON_PAGES = "matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich"
+# Of other MPIs.
+FEWER = ("--depths", "0,4,256", "--table-only")
 
 
 @pytest.mark.usefixtures("sleeping_ranks")
 def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command, tmp_path: Path) -> None:
     words = ON_PAGES.replace("mpicc.mpich", mpicc).split()[1:]
-    done = matchbench(*words, *(() if mpicc in ON_PAGES else ("--depths", "0,4,256")), **AS_ROOT)
+    done = matchbench(*words, *(() if mpicc in ON_PAGES else FEWER), **AS_ROOT)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     whole = read(tmp_path / "out" / "mpich")
     depths = [0, 4, 64, 256, 1024] if mpicc in ON_PAGES else [0, 4, 256]
@@ -494,7 +503,7 @@ def test_the_date_is_that_of_utc(fake: Path, matchbench: Command, tmp_path: Path
 
 
 # The series of a measurement that is interrupted in the third one.
-SOME = ("--series", "preposted")
+SOME = ("--series", "preposted", "--table-only")
 SOME_SERIES = [name for name in SERIES if name.startswith("preposted/")]
 
 

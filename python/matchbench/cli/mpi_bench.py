@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matchbench import tables
+from matchbench import MatchbenchError, tables
 from matchbench.cli.progress import progress_bar
 from matchbench.output import whole_directory
 
@@ -116,6 +116,7 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     type=click.Path(path_type=Path),
     help="Earlier results, or a CSV file of rows, to compare with in plots; repeatable.",
 )
+@click.option("--table-only", is_flag=True, help="Draw no plots.")
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     mpicc: str | None,
@@ -131,6 +132,7 @@ def command(
     pin: bool,
     label: str | None,
     beside: tuple[Path, ...],
+    table_only: bool,
     launcher: tuple[str, ...],
 ) -> int:
     """Measure the cost of deep queues in your MPI.
@@ -145,6 +147,9 @@ def command(
     from matchbench.mpi.launch import find
     from matchbench.mpi.results import FILE, document, read_rows, write
 
+    if beside and table_only:
+        msg = "--beside: found together with --table-only, expected one of them"
+        raise MatchbenchError(msg)
     mpi = find(mpicc, launcher, hostfile)
     if output is None:
         output = Path("out") / f"mpi-bench-{dt.datetime.now():%Y%m%d-%H%M%S}"
@@ -173,7 +178,8 @@ def command(
             raise
         whole = document(measurement, label=label, now=dt.datetime.now(dt.UTC))
         write(directory, whole)
-        _draw(directory / "plots", whole["rows"], others)
+        if not table_only:
+            _draw(directory / "plots", whole["rows"], others)
     show(whole)
     tables.line()
     tables.line(f"results: {output / FILE}")
