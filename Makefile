@@ -15,8 +15,8 @@ export PIP_QUIET := 1
 export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
-# Processes of `make test`: one more than processors, since tests of MPI wait for time limits.
-TEST_PROCESSES ?= $(shell expr $$(nproc) + 1)
+# Processes of `make test`: three more than processors, since tests of MPI wait for time limits.
+TEST_PROCESSES ?= $(shell expr $$(nproc) + 3)
 # Sizes of `make nightly`, and smaller ones for QUICK=1: cases per property, programs per transport of guest/mpi, of the
 # chip without and with time, seconds per fuzz target, programs of `mpi conform` per number of ranks and per cell of
 # `--matrix`, random programs of libfabric, programs of `mpi conform` on the integrations and their time limit, turns of
@@ -62,9 +62,7 @@ test: ## every test, after the checks; a later call runs those whose files chang
 	# Two jobs: cargo in one; downloads, other compilers and Python's checks in the other. What cargo needs comes before, so
 	# that it begins first: make starts whatever is ready.
 	$(MAKE) rust-format
-	$(MAKE) --jobs 2 rust-build python-checks target/python recorder .venv/browser.stamp
-	# Bundles the chart library into the user's cache now; otherwise several test processes would do it at the same time.
-	PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
+	$(MAKE) --jobs 2 rust-build python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
 	# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
 	PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
 	  MATCHBENCH_FORKED=1 MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
@@ -104,7 +102,7 @@ target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
 	printf '#!%s\nimport sys\nfrom matchbench.__main__ import main\nif __name__ == "__main__":\n    sys.exit(main())\n' $(CURDIR)/$(VENV)/python > $@/bin/matchbench
 	chmod +x $@/bin/matchbench
 
-recorder: .venv/python.stamp
+recorder: .venv/tools.stamp
 	$(MAKE) -C recorder
 
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
@@ -255,26 +253,34 @@ clean: ## remove everything that was built or downloaded
 	cargo clean
 	rm -rf .venv out
 
-# Python 3.11 or later, in an environment of its own.
-.venv/python.stamp: xtask/setup.sh
+.venv/tools.stamp: xtask/setup.sh
 	xtask/setup.sh tools
-	$(VENV)/pip install 'maturin>=1.9,<2'
+	mkdir -p .venv
 	touch $@
 
-.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST) | .venv/packages.stamp
+# Python 3.11 or later, in an environment of its own.
+.venv/python.stamp: xtask/setup.sh | .venv/tools.stamp
+	xtask/setup.sh python
+	touch $@
+
+.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST) | .venv/packages.stamp .venv/charts.stamp
 	$(VENV)/maturin develop --release --quiet
-	# Bundles the chart library into the user's cache, so that the first comparison need not: it takes longer than a small one.
-	$(VENV)/python -c 'from matchbench import report_charts; report_charts.library()'
 	touch $@
 
-# What the package needs, and its tests.
+# Bundles the chart library into the user's cache, so that the first comparison, and several tests at the same time, need
+# not: it takes longer than a small comparison.
+.venv/charts.stamp: python/matchbench/chart_library.py | .venv/packages.stamp
+	PYTHONPATH=$(CURDIR)/python $(VENV)/python -c 'from matchbench import chart_library; chart_library.script()'
+	touch $@
+
+# What the package needs, and its tests. Python compiles what is imported; to compile everything takes half of the time.
 .venv/packages.stamp: pyproject.toml python/constraints.txt | .venv/python.stamp
 	$(VENV)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > .venv/packages.txt
-	$(VENV)/pip install --requirement .venv/packages.txt
+	$(VENV)/pip install --no-compile --requirement .venv/packages.txt
 	touch $@
 
-.venv/mpi.stamp: xtask/setup.sh | .venv/python.stamp
+.venv/mpi.stamp: xtask/setup.sh | .venv/tools.stamp
 	xtask/setup.sh mpi
 	touch $@
 
@@ -312,6 +318,6 @@ clean: ## remove everything that was built or downloaded
 	xtask/setup.sh libfabric
 	touch $@
 
-.venv/lints.stamp: xtask/setup.sh | .venv/python.stamp
+.venv/lints.stamp: xtask/setup.sh | .venv/tools.stamp
 	xtask/setup.sh lints
 	touch $@

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """How tests are distributed over processes, and which are left out because they passed on the same files."""
 
+import gc
 import json
 import os
 import resource
@@ -174,6 +175,11 @@ def key_of(item: pytest.Item) -> str:
     return _key(reads.of_test(name.partition("::")[0]), engines=engines)
 
 
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of garbage collections, which otherwise visit all of it again and again."""
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests that passed before, and run the longest group first."""
     record = os.environ.get(unchanged.RECORD)
@@ -306,6 +312,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         shared.begin()
+        forked.begin()
     record = os.environ.get(unchanged.RECORD)
     if record is not None:
         config.stash[ENGINES_USED] = EnginesUsed()

@@ -2,9 +2,9 @@
 """The command `matchbench`, forked from a process that has imported the package.
 
 Importing polars and similar packages takes longer than most commands under test. With MATCHBENCH_FORKED, as
-`make test` sets it, each process of pytest starts one server, which imports every module of the package and
-then forks for each command. The fork has the standard streams, directory, arguments, environment and signals
-of its client (`forked.c`) and runs `matchbench.__main__.main`.
+`make test` sets it, pytest starts one server, which imports every module of the package and then forks for
+each command of any of its processes. The fork has the standard streams, directory, arguments, environment and
+signals of its client (`forked.c`) and runs `matchbench.__main__.main`.
 A command is a separate process without this variable (pytest alone, and `make nightly`), with other variables
 of the interpreter, and on pages whose commands are started as a user starts them.
 
@@ -29,9 +29,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -39,7 +40,10 @@ from tests import shared
 
 ROOT = Path(__file__).resolve().parent.parent
 SWITCH = shared.OF_MAKE_TEST
+_FOLDER = "MATCHBENCH_FORKED_IN"
 _CLIENT = Path(__file__).with_suffix(".c")
+# Names the process of pytest that a command belongs to; it is not set without several.
+_WORKER = "PYTEST_XDIST_WORKER"
 _STREAMS = 3
 _NUMBER = struct.Struct("i")
 # Threads that a fork can do without: jemalloc starts its own again; in no test polars spills data to files.
@@ -55,26 +59,40 @@ def command(*, as_a_user: bool = False) -> tuple[str, ...]:
     as_a_user
         Start a separate process in any case.
     """
-    return _REAL if as_a_user or SWITCH not in os.environ else (str(_server()[0]),)
+    return _REAL if as_a_user or _FOLDER not in os.environ else (str(_folder() / "matchbench"),)
 
 
 def folder() -> Path | None:
     """Return a folder for PATH with the command `matchbench`; None for that of the environment."""
-    return None if SWITCH not in os.environ else _server()[0].parent
+    return _folder() if _FOLDER in os.environ else None
 
 
 def processor_seconds() -> float:
-    """Give the processor time of the server of this process and of its forks that have ended."""
-    if not _server.cache_info().currsize:
+    """Return the processor time of the forks that have ended, of commands of this process."""
+    if _FOLDER not in os.environ:
         return 0.0
-    fields = Path(f"/proc/{_server()[1]}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    with suppress(FileNotFoundError):
+        return float(_seconds(os.environ.get(_WORKER, "")).read_text())
+    return 0.0
 
 
-@cache
-def _server() -> tuple[Path, int]:
-    """Start the server and return its client and its process."""
+def _folder() -> Path:
+    return Path(os.environ[_FOLDER])
+
+
+def _seconds(worker: str) -> Path:
+    return _folder() / f"seconds-{worker}"
+
+
+def begin() -> None:
+    """Start the server in the process that starts the others; it ends with that process.
+
+    Without MATCHBENCH_FORKED, or if there is a server, as in a pytest that a test starts, this does nothing.
+    """
+    if SWITCH not in os.environ or _FOLDER in os.environ:
+        return
     folder = Path(tempfile.mkdtemp(prefix="matchbench-forked-"))
+    os.environ[_FOLDER] = str(folder)
     place, client = folder / "socket", folder / "matchbench"
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f'-DSOCKET="{place}"']
     subprocess.run([shutil.which("cc") or "cc", *options, "-o", client, _CLIENT], check=True)
@@ -98,7 +116,6 @@ def _server() -> tuple[Path, int]:
         process.wait()
 
     atexit.register(stop)
-    return client, process.pid
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +160,8 @@ def _import_everything() -> None:
 
 def _serve(listening: socket.socket, end: int) -> Request | None:
     """Fork for each client; return the request in the fork, None when the other side of `end` is closed."""
-    clients: dict[int, tuple[socket.socket, int]] = {}
+    clients: dict[int, tuple[socket.socket, int, str]] = {}
+    seconds: defaultdict[str, float] = defaultdict(float)
     with selectors.DefaultSelector() as selector:
         selector.register(listening, selectors.EVENT_READ)
         selector.register(end, selectors.EVENT_READ)
@@ -160,7 +178,7 @@ def _serve(listening: socket.socket, end: int) -> Request | None:
                         continue
                     process = os.fork()
                     if process == 0:
-                        for other, watched in clients.values():
+                        for other, watched, _ in clients.values():
                             other.close()
                             os.close(watched)
                         client.close()
@@ -170,19 +188,24 @@ def _serve(listening: socket.socket, end: int) -> Request | None:
                     for stream in request.streams:
                         os.close(stream)
                     ended = os.pidfd_open(process)
-                    clients[process] = client, ended
+                    worker = os.fsdecode(request.environment.get(os.fsencode(_WORKER), b""))
+                    clients[process] = client, ended, worker
                     client.send(_NUMBER.pack(process))
                     selector.register(ended, selectors.EVENT_READ, process)
                     selector.register(client, selectors.EVENT_READ, process)
                     continue
                 process = key.data
-                client, ended = clients[process]
+                client, ended, worker = clients[process]
                 if key.fileobj is client:
                     # A client that is killed takes its command with it.
                     selector.unregister(client)
                     os.kill(process, signal.SIGKILL)
                     continue
-                _, status = os.waitpid(process, 0)
+                _, status, used = os.wait4(process, 0)
+                seconds[worker] += used.ru_utime + used.ru_stime
+                # Before the client ends: then the test reads it.
+                _seconds(worker).with_suffix(".part").write_text(str(seconds[worker]))
+                _seconds(worker).with_suffix(".part").replace(_seconds(worker))
                 selector.unregister(ended)
                 os.close(ended)
                 if client in {each.fileobj for each in selector.get_map().values()}:

@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 
 import matchbench as mb
-from matchbench import report_charts
+from matchbench import chart_library, report_charts
 
 LABEL = re.compile(r'aria-label="([^"]*)"')
 
@@ -165,11 +165,11 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
 
 def test_the_script_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    script = report_charts.library()
+    script = chart_library.script()
     (kept,) = (tmp_path / "matchbench").iterdir()
     assert kept.read_text(encoding="utf-8") == script
     kept.write_text("kept", encoding="utf-8")
-    assert report_charts.library() == "kept"
+    assert chart_library.script() == "kept"
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert report_charts.library() == script, "without a cache"
+    assert chart_library.script() == script, "without a cache"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and the Python environment `.venv`;
-# `setup.sh mpi` what the tests also need: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy;
-# `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis`
-# the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz;
-# `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
+# What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
+# Python environment `.venv`; `setup.sh mpi` what the tests also need: both MPIs, Fortran and C++; `setup.sh lints`
+# rustfmt and clippy; `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared
+# with; `setup.sh mpis` the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust
+# with Miri and cargo-fuzz; `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
 # `setup.sh libfabric` what builds libfabric, and an MPI that runs with the libfabric of integrations/libfabric;
 # `setup.sh aarch64` a compiler for that architecture and an emulator.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise listed.
@@ -66,7 +66,13 @@ tools() {
   provide
   command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.89 or later (https://www.rust-lang.org/tools/install)"
   find_python >/dev/null || fail "no Python 3.11 or later with the modules venv and ensurepip; set PYTHON to one"
-  .venv/bin/python -m pip --version >/dev/null 2>&1 || "$(find_python)" -m venv --clear .venv
+}
+
+# A broken environment is replaced, with the stamps of what was installed into it.
+python() {
+  ! .venv/bin/python -m pip --version >/dev/null 2>&1 || return 0
+  find .venv -mindepth 1 -maxdepth 1 ! -name tools.stamp ! -name lints.stamp -exec rm -rf {} +
+  "$(find_python)" -m venv .venv
 }
 
 mpi() {
@@ -146,6 +152,6 @@ libfabric() {
 }
 
 case ${1:-} in
-  tools | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
-  *) fail "usage: setup.sh tools|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
+  tools | python | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
+  *) fail "usage: setup.sh tools|python|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
 esac

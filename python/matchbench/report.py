@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from matchbench import _native, answer_text, interruptible, pages, report_charts, report_overview, summary
+from matchbench import (
+    _native,
+    answer_text,
+    chart_library,
+    interruptible,
+    pages,
+    report_charts,
+    report_overview,
+    summary,
+)
 from matchbench.output import write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -76,7 +85,7 @@ def write_report(
         blocks=list(summary.blocks(comparison.results, comparison.measured)),
         remarks=summary.remarks_once(comparison.remarks),
         charts=found,
-        library=report_charts.library() if found else "",
+        library=chart_library.script() if found else "",
         left_out=left_out if charts else {},
         parameters=_parameters(comparison.parameters),
     )

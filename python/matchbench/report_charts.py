@@ -10,15 +10,10 @@ Source: Vega-Lite, a grammar of interactive graphics; https://vega.github.io/veg
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -161,29 +156,6 @@ def colours(table: pl.DataFrame) -> dict[str, str]:
         seen.add(engine)
         found[f"{engine}:{preset}"] = base[engine] if is_first or not free else free.pop(0)
     return found
-
-
-def library() -> str:
-    """Give the JavaScript that draws the charts: Vega, Vega-Lite and Vega-Embed in one script of 0.9 MB.
-
-    Bundling takes seconds, so the script is kept in the user's cache folder; `make setup` fills it.
-    """
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "matchbench"
-    kept = folder / f"vega-{metadata.version('vl-convert-python')}.js"
-    with contextlib.suppress(OSError):
-        return kept.read_text(encoding="utf-8")
-    import vl_convert
-
-    script = vl_convert.javascript_bundle()  # type: ignore[call-arg] # stub: no default
-    # Inside a page, a script ends at the first of these. In JavaScript both forms mean the same.
-    script = re.sub(r"</(script)", r"<\\/\1", script, flags=re.IGNORECASE)
-    # Without a cache each report takes longer, and is the same.
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{kept.name}.{os.getpid()}"
-        partial.write_text(script, encoding="utf-8")
-        partial.replace(kept)
-    return script
 
 
 def _slowdown(results: pl.DataFrame) -> Spec:

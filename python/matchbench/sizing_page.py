@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from matchbench import _native, pages, report_charts, tables
+from matchbench import _native, chart_library, pages, report_charts, tables
 from matchbench.report_overview import Chart
 from matchbench.sizing import QUEUES, worst_rank
 
@@ -160,7 +160,7 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
         revision=_native.revision(),
         answer=sizings.answer(),
         blocks=blocks,
-        library=report_charts.library() if drawn else "",
+        library=chart_library.script() if drawn else "",
     )
 
 

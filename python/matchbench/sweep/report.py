@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matchbench import _native, pages, report_charts, summary
+from matchbench import _native, chart_library, pages, summary
 from matchbench.output import write_file
 from matchbench.sweep import analysis, table
 from matchbench.sweep.charts import planned
@@ -42,7 +42,7 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         revision=_native.revision(),
         answer=sweep.answer,
         charts=selected,
-        library=report_charts.library() if selected else "",
+        library=chart_library.script() if selected else "",
         knee=KNEE,
         headings=table.headings(sweep),
         rows=table.rows(sweep),
