@@ -19,6 +19,8 @@ path = "lib.rs"
 
 [workspace]
 """
+# Levels of optimization: at 0 and 1 Clippy compiles, at 2 it only lints.
+LEVELS = pytest.mark.parametrize("level", [1, 2])
 SOUND = "pub fn is_even(number: u32) -> bool {\n    number.is_multiple_of(2)\n}\n"
 
 
@@ -32,8 +34,11 @@ SOUND = "pub fn is_even(number: u32) -> bool {\n    number.is_multiple_of(2)\n}\
     ],
     ids=["sound", "compiler", "clippy"],
 )
-def test_a_warning_fails_the_build_in_every_call(tmp_path: Path, source: str, lint: str | None) -> None:
-    (tmp_path / "Cargo.toml").write_text(MANIFEST)
+@LEVELS
+def test_a_warning_fails_the_build_in_every_call(
+    tmp_path: Path, level: int, source: str, lint: str | None
+) -> None:
+    (tmp_path / "Cargo.toml").write_text(MANIFEST + f"[profile.dev]\nopt-level = {level}\n")
     (tmp_path / "lib.rs").write_text(source)
     # The second call finds what the first one left.
     for _ in range(2):
@@ -88,8 +93,9 @@ def test_a_test_program_is_linted_and_built(tmp_path: Path, body: str, lint: str
 
 
 @pytest.mark.skipif(shutil.which("clippy-driver") is None, reason="clippy-driver is not installed")
-def test_a_second_build_goes_on_from_what_the_first_one_kept(tmp_path: Path) -> None:
-    (tmp_path / "Cargo.toml").write_text(MANIFEST)
+@LEVELS
+def test_a_second_build_goes_on_from_what_the_first_one_kept(tmp_path: Path, level: int) -> None:
+    (tmp_path / "Cargo.toml").write_text(MANIFEST + f"[profile.dev]\nopt-level = {level}\n")
     source = tmp_path / "lib.rs"
     environment = {
         **os.environ,

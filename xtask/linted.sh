@@ -4,9 +4,9 @@
 # beside the dependencies that were just built, where `cargo clippy` would analyse every dependency once more. A warning
 # is an error, of the compiler or of Clippy. Benchmarks are linted only: no code is generated for them.
 #
-# Clippy generates no code for what is optimized: it would leave out the compiler's own optimizations, and compiling
-# would take longer. What is not optimized, Clippy compiles alone. That includes most test programs, which spend less
-# time in their own code than it takes to optimize it.
+# At levels 0 and 1 of optimization, Clippy compiles alone. Above, it only lints: it leaves out the optimizations that
+# the compiler makes before LLVM, and at level 3 the code would take longer to compile and to run. Most test programs
+# spend less time in their own code than it takes to optimize it: they are compiled at level 0.
 # Cargo keeps the artifacts of the workspace apart from those of other calls; those of dependencies are shared.
 set -eu
 if [ "${LINTED:-}" != compiler ]; then
@@ -45,11 +45,12 @@ esac
 # settings that concern a crate are in the arguments, and no other change of the manifest should compile all crates.
 without_manifest='s/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d'
 
-# Without the option, code is not optimized.
-if [ "${optimization:-0}" = 0 ] && [ -z "$is_benchmark" ]; then
+# Without the option, the level is 0.
+case ${optimization:-0}$is_benchmark in 0 | 1) clippy_compiles=1 ;; *) clippy_compiles='' ;; esac
+if [ "$clippy_compiles" ]; then
   for word; do
     shift
-    case $word in opt-level=*) word=opt-level=0 ;; esac
+    case $word in opt-level=*) word=opt-level=${optimization:-0} ;; esac
     set -- "$@" "$word"
   done
   clippy-driver "$@"
