@@ -40,7 +40,6 @@ from tests import shared
 
 ROOT = Path(__file__).resolve().parent.parent
 SWITCH = shared.OF_MAKE_TEST
-_FOLDER = "MATCHBENCH_FORKED_IN"
 _CLIENT = Path(__file__).with_suffix(".c")
 # Names the process of pytest that a command belongs to; it is not set without several.
 _WORKER = "PYTEST_XDIST_WORKER"
@@ -59,17 +58,17 @@ def command(*, as_a_user: bool = False) -> tuple[str, ...]:
     as_a_user
         Start a separate process in any case.
     """
-    return _REAL if as_a_user or _FOLDER not in os.environ else (str(_folder() / "matchbench"),)
+    return _REAL if as_a_user or shared.SERVER not in os.environ else (str(_folder() / "matchbench"),)
 
 
 def folder() -> Path | None:
     """Return a folder for PATH with the command `matchbench`; None for that of the environment."""
-    return _folder() if _FOLDER in os.environ else None
+    return _folder() if shared.SERVER in os.environ else None
 
 
 def processor_seconds() -> float:
     """Return the processor time of the forks that have ended, of commands of this process."""
-    if _FOLDER not in os.environ:
+    if shared.SERVER not in os.environ:
         return 0.0
     with suppress(FileNotFoundError):
         return float(_seconds(os.environ.get(_WORKER, "")).read_text())
@@ -77,7 +76,7 @@ def processor_seconds() -> float:
 
 
 def _folder() -> Path:
-    return Path(os.environ[_FOLDER])
+    return Path(os.environ[shared.SERVER])
 
 
 def _seconds(worker: str) -> Path:
@@ -89,10 +88,10 @@ def begin() -> None:
 
     Without MATCHBENCH_FORKED, or if there is a server, as in a pytest that a test starts, this does nothing.
     """
-    if SWITCH not in os.environ or _FOLDER in os.environ:
+    if SWITCH not in os.environ or shared.SERVER in os.environ:
         return
     folder = Path(tempfile.mkdtemp(prefix="matchbench-forked-"))
-    os.environ[_FOLDER] = str(folder)
+    os.environ[shared.SERVER] = str(folder)
     place, client = folder / "socket", folder / "matchbench"
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f'-DSOCKET="{place}"']
     subprocess.run([shutil.which("cc") or "cc", *options, "-o", client, _CLIENT], check=True)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SESSION = "MATCHBENCH_SESSION"
 OF_MAKE_TEST = "MATCHBENCH_FORKED"
+# The folder of the server of `tests/forked.py`.
+SERVER = "MATCHBENCH_FORKED_IN"
 _BUILT = ROOT / "target" / "tests"
 # For `netproc build`, which compiles everything each time when a user runs it.
 _ONCE = str(ROOT / "tests" / "compile_once.sh")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import engines_used, unchanged
+from tests import engines_used, shared, unchanged
 from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
@@ -111,8 +111,8 @@ def test_a_test_that_passed_is_left_out_until_a_file_changes(tmp_path: Path) -> 
     # The file whose test works is above the other one.
     _, _, shown = printed.partition("processor time: ")
     assert re.search(r" s tests/test_cli\.py\n[\d.]+ s tests/test_launchers\.py\n", shown), printed
-    # What failed runs again; what passed does not.
-    status, printed = results()
+    # What failed runs again; what passed does not, also in another session with another server of commands.
+    status, printed = results(**{shared.SERVER: "another", shared.SESSION: "another"})
     assert (status, "1 failed in" in printed) == (1, True), printed
     assert "\n2 tests left out: they passed before on the same files (make test ALL=1 runs them)" in printed
     # If it is not recorded which engines run, a change to one concerns every file but those without engines.

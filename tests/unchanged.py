@@ -32,7 +32,7 @@ _USUAL = ROOT / "tests" / "seconds.json"
 RUN_ALL = "MATCHBENCH_ALL"
 PARAMETERS = "MATCHBENCH_PARAMETERS"
 # Variables that do not change the result of a test.
-_OF_A_RUN = {RECORD, RUN_ALL, engines_used.VARIABLE, shared.SESSION}
+_OF_A_RUN = {RECORD, RUN_ALL, engines_used.VARIABLE, shared.SERVER, shared.SESSION}
 # Tests call these; their version is part of a key.
 TOOLS = (
     "cc",
