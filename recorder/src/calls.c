@@ -99,8 +99,9 @@ static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_w
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The same wrapper under its PMPI_ name. In a static program that name is the library's own. */
-#ifdef MBR_STATIC
+/* The same wrapper under its PMPI_ name. In a static program that name is the library's own: the Makefile removes it
+ * from the archive, and the recorder of the chip, where every program is static, has none. */
+#ifdef MBR_CHIP
 #define ALIAS(arity, name)
 #else
 #define ALIAS(arity, name) EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));

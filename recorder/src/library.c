@@ -1,74 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Identifies the MPI library and finds its functions, also when a program loaded MPI with dlopen
- * (mpi4py). Layouts that are not part of a public interface are verified on a scratch status before
- * they are used. In the archive for static programs (MBR_STATIC), static.c finds the functions.
+ * Identifies the MPI library, whose symbols search.c or static.c finds. Layouts that are not part of a public
+ * interface are verified on a scratch status before they are used.
  */
-#define _GNU_SOURCE
 #include "library.h"
 
 #include "trace.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 
 struct mbr_library mbr_library;
-
-#ifndef MBR_STATIC
-static bool is_ours(const void *address) {
-    Dl_info theirs, ours;
-    return dladdr(address, &theirs) && dladdr((void *)(uintptr_t)is_ours, &ours) && theirs.dli_fbase == ours.dli_fbase;
-}
-
-/* Finds an object that defines PMPI_Init and keeps it open in `*data`. */
-static int find_object(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size;
-    if (!info->dlpi_name[0])
-        return 0;
-    void *object = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (!object)
-        return 0;
-    void *init = dlsym(object, "PMPI_Init");
-    if (init && !is_ours(init)) {
-        *(void **)data = object;
-        return 1;
-    }
-    dlclose(object);
-    return 0;
-}
-
-void *mbr_library_symbol(const char *name) {
-    void *address = dlsym(RTLD_NEXT, name);
-    if (address)
-        return address;
-    static void *object;
-    if (!object)
-        dl_iterate_phdr(find_object, &object);
-    address = object ? dlsym(object, name) : NULL;
-    return address && !is_ours(address) ? address : NULL;
-}
-
-static void *data_symbol(const char *name) {
-    void *address = dlsym(RTLD_DEFAULT, name); /* the program's copy, where the linker made one */
-    return address ? address : mbr_library_symbol(name);
-}
-#else
-static void *data_symbol(const char *name) { return mbr_library_symbol(name); }
-#endif
 
 static void use_open_mpi(struct mbr_library *lib) {
     lib->any_source = -1, lib->any_tag = -1, lib->proc_null = -2, lib->root = -4;
     lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
     lib->cart = 1, lib->graph = 2, lib->dist_graph = 3;
     lib->handle_bytes = 8;
-    lib->comm_world = (mbr_word)data_symbol("ompi_mpi_comm_world");
-    lib->comm_self = (mbr_word)data_symbol("ompi_mpi_comm_self");
-    lib->comm_null = (mbr_word)data_symbol("ompi_mpi_comm_null");
-    lib->request_null = (mbr_word)data_symbol("ompi_request_null");
-    lib->message_no_proc = (mbr_word)data_symbol("ompi_message_no_proc");
-    lib->byte_type = (mbr_word)data_symbol("ompi_mpi_byte");
-    lib->no_type = (mbr_word)data_symbol("ompi_mpi_datatype_null");
+    lib->comm_world = (mbr_word)mbr_data_symbol("ompi_mpi_comm_world");
+    lib->comm_self = (mbr_word)mbr_data_symbol("ompi_mpi_comm_self");
+    lib->comm_null = (mbr_word)mbr_data_symbol("ompi_mpi_comm_null");
+    lib->request_null = (mbr_word)mbr_data_symbol("ompi_request_null");
+    lib->message_no_proc = (mbr_word)mbr_data_symbol("ompi_message_no_proc");
+    lib->byte_type = (mbr_word)mbr_data_symbol("ompi_mpi_byte");
+    lib->no_type = (mbr_word)mbr_data_symbol("ompi_mpi_datatype_null");
     lib->in_place = 1, lib->status_ignore = 0;
     lib->status_bytes = 24, lib->status_source = 0, lib->status_tag = 4, lib->status_error = 8;
     lib->status_layout = STATUS_OPEN_MPI;
@@ -151,7 +105,7 @@ bool mbr_library_learn(void) {
         abi_version(&major, &minor);
     if (major >= 1) {
         use_standard_abi(lib);
-    } else if (data_symbol("ompi_mpi_comm_world")) {
+    } else if (mbr_data_symbol("ompi_mpi_comm_world")) {
         use_open_mpi(lib);
     } else if (strstr(lib->version, "matchbench guest MPI")) {
         use_chip(lib);

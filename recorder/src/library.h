@@ -68,6 +68,8 @@ extern struct mbr_library mbr_library;
 
 /* The address of `name` in the MPI library, never our own; null if it has none. */
 void *mbr_library_symbol(const char *name);
+/* The address of a datum of the MPI library, or of the program's copy of it; null if there is none. */
+void *mbr_data_symbol(const char *name);
 /* Fill `mbr_library`; `false` (after a warning) if the MPI library is unknown. MPI must be
  * initialized. */
 bool mbr_library_learn(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The functions of a statically linked MPI library, in place of the search in library.c. The references are
+ * The functions of a statically linked MPI library, in place of search.c. The references are
  * weak, because no library has all of these functions. A weak reference takes nothing out of an archive:
  * the MPI library is linked as a whole (recorder/README.md).
  */
@@ -39,3 +39,5 @@ void *mbr_library_symbol(const char *name) {
             return symbols[i].address;
     return NULL;
 }
+
+void *mbr_data_symbol(const char *name) { return mbr_library_symbol(name); }
