@@ -14,7 +14,7 @@ pub(crate) struct Emulator {
     /// What is printed: floating-point registers only where there are some.
     shown: &'static str,
     /// Parses one line into a state; returns whether it is the last line of the state.
-    parse: fn(&str, &mut State) -> bool,
+    parse: fn(&str, &mut State, &mut Lines) -> bool,
 }
 
 /// A model with half-word multiplications.
@@ -56,9 +56,9 @@ impl Emulator {
             .spawn()
             .expect("an installed emulator");
         let mut output = BufReader::with_capacity(1 << 16, child.stderr.take().expect("a piped stream"));
-        let (mut state, mut line) = (State::default(), String::new());
+        let (mut state, mut lines, mut line) = (State::default(), Lines::default(), String::new());
         while output.read_line(&mut line).expect("qemu prints text") > 0 {
-            if (self.parse)(&line, &mut state) && !show(&state) {
+            if (self.parse)(&line, &mut state, &mut lines) && !show(&state) {
                 break;
             }
             line.clear();
@@ -73,8 +73,29 @@ fn hex(text: &str) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or_else(|_| panic!("qemu printed `{text}`; expected a number"))
 }
 
+/// The lines of the latest state with their registers. Most are the same after an instruction, and not parsed again.
+#[derive(Default)]
+struct Lines(Vec<(String, Vec<u64>)>);
+
+impl Lines {
+    /// The registers of the line that shows those from `first` on; `words` are their values.
+    fn registers<'a>(&mut self, first: usize, line: &str, words: impl Iterator<Item = &'a str>) -> &[u64] {
+        let index = first / 4;
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, Default::default);
+        }
+        let (latest, registers) = &mut self.0[index];
+        if latest != line {
+            line.clone_into(latest);
+            registers.clear();
+            registers.extend(words.map(hex));
+        }
+        registers
+    }
+}
+
 /// Format: `NIP a LR b CTR c XER d ...`, lines `GPR00 a b c d`, and a last line `CR a ...`.
-fn parse_ppc(line: &str, state: &mut State) -> bool {
+fn parse_ppc(line: &str, state: &mut State, lines: &mut Lines) -> bool {
     let mut words = line.split_ascii_whitespace();
     match words.next() {
         Some("NIP") => {
@@ -85,7 +106,8 @@ fn parse_ppc(line: &str, state: &mut State) -> bool {
         }
         Some(name) if name.starts_with("GPR") => {
             let place = state.registers.len() - 3;
-            state.registers.splice(place..place, words.map(hex));
+            let registers = lines.registers(place, line, words);
+            state.registers.splice(place..place, registers.iter().copied());
         }
         Some("CR") => {
             state.registers.extend(words.next().map(hex));
@@ -97,7 +119,7 @@ fn parse_ppc(line: &str, state: &mut State) -> bool {
 }
 
 /// Format: `pc a`, lines `x0/zero a x1/ra b x2/sp c x3/gp d`, and the same for `f0/ft0`.
-fn parse_riscv(line: &str, state: &mut State) -> bool {
+fn parse_riscv(line: &str, state: &mut State, lines: &mut Lines) -> bool {
     let mut words = line.split_ascii_whitespace();
     match words.next() {
         Some("pc") => {
@@ -105,7 +127,8 @@ fn parse_riscv(line: &str, state: &mut State) -> bool {
             state.registers.clear();
         }
         Some(name) if name.starts_with(['x', 'f']) && name.contains('/') => {
-            state.registers.extend(words.step_by(2).map(hex));
+            let registers = lines.registers(state.registers.len(), line, words.step_by(2));
+            state.registers.extend_from_slice(registers);
             return state.registers.len() == 64;
         }
         _ => {}
