@@ -12,7 +12,7 @@ use crate::harts::Counts;
 use crate::machine::{HandlerMachine, run};
 use crate::routes::{addresses4, routes4, routes6};
 
-const PACKETS: usize = 64;
+const PACKETS: usize = 16;
 
 /// Segments with payloads of this length to random destinations of the routes.
 fn packets(payload: usize, destinations: &[u32]) -> Vec<Vec<u8>> {

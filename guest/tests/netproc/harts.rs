@@ -3,8 +3,9 @@
 //! only its own fence.i empties, so a missing fence.i is found.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
+use mb_guest::netproc::Spine;
 use mb_processor::rv64::{AtomicKind, Effect, Operation, Rounding, extend};
 use mb_processor::{InstructionClass, Memory, Program};
 
@@ -68,11 +69,11 @@ pub(crate) struct Hart {
     number: usize,
     pub(crate) pc: u64,
     registers: [u64; 64],
-    text: Arc<Vec<Operation>>,
+    text: &'static [Operation],
     text_range: Range<u64>,
-    /// Instructions that the hart has fetched from writable memory, by address. At the start it has
-    /// fetched all of it, before the program writes code there.
-    cache: Vec<Option<Operation>>,
+    /// Instructions that the hart has fetched from writable memory since its first fence.i, by address. Before that, it
+    /// has fetched all of it as it was at the start, before the program writes code there.
+    cache: Option<Vec<Option<Operation>>>,
     cache_range: Range<u64>,
     /// The granule of its reservation.
     reservation: Option<u64>,
@@ -83,13 +84,20 @@ pub(crate) struct Hart {
     pub(crate) counts: [Counts; phase::COUNT],
 }
 
+/// The decoded instructions of a program, which is loaded at the same addresses in every machine.
+fn text(spine: Spine, program: &Program) -> &'static [Operation] {
+    static TEXTS: [OnceLock<Vec<Operation>>; Spine::ALL.len()] = [const { OnceLock::new() }; Spine::ALL.len()];
+    TEXTS[spine as usize].get_or_init(|| {
+        let memory = program.memory(0);
+        let decode = |pc| Operation::decode(word_at(&memory, pc).unwrap_or(0), pc);
+        program.code().step_by(2).map(decode).collect()
+    })
+}
+
 /// All harts of a program.
-pub(crate) fn harts(program: &Program, memory: &Memory, count: u32) -> Vec<Hart> {
+pub(crate) fn harts(spine: Spine, program: &Program, count: u32) -> Vec<Hart> {
     let text_range = program.code();
-    let text = (text_range.clone().step_by(2))
-        .map(|pc| Operation::decode(word_at(memory, pc).unwrap_or(0), pc))
-        .collect::<Vec<_>>();
-    let text = Arc::new(text);
+    let text = text(spine, program);
     let code = program.symbol("np_code").expect("np_code");
     let status = program.symbol("np_status").expect("np_status").address;
     let hart = |number: u32| {
@@ -100,9 +108,9 @@ pub(crate) fn harts(program: &Program, memory: &Memory, count: u32) -> Vec<Hart>
             number: number as usize,
             pc: program.entry(),
             registers,
-            text: Arc::clone(&text),
+            text,
             text_range: text_range.clone(),
-            cache: vec![Some(Operation::decode(0, 0)); code.bytes as usize / 2],
+            cache: None,
             cache_range: code.address..code.address + code.bytes,
             reservation: None,
             waits: false,
@@ -177,7 +185,10 @@ pub(crate) fn step(harts: &mut [Hart], number: usize, memory: &mut Memory) -> Ev
                 _ => store = Some((address, width, kind.combine(old, operand))),
             }
         }
-        Effect::FenceInstruction => hart.cache.fill(None),
+        Effect::FenceInstruction => {
+            let size = (hart.cache_range.end - hart.cache_range.start) as usize / 2;
+            hart.cache.get_or_insert_with(|| vec![None; size]).fill(None);
+        }
         Effect::Fence(_) | Effect::Pause => {}
         Effect::WaitOnReservation { .. } => hart.waits = hart.reservation.is_some(),
         // The programs have no floating point.
@@ -221,7 +232,8 @@ impl Hart {
         if !self.cache_range.contains(&self.pc) {
             return None;
         }
-        let entry = &mut self.cache[(self.pc - self.cache_range.start) as usize / 2];
+        let Some(cache) = &mut self.cache else { return Some(Operation::decode(0, 0)) };
+        let entry = &mut cache[(self.pc - self.cache_range.start) as usize / 2];
         if entry.is_none() {
             *entry = Some(Operation::decode(word_at(memory, self.pc)?, self.pc));
         }

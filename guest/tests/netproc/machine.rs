@@ -87,7 +87,7 @@ impl HandlerMachine {
     pub(crate) fn new(spine: Spine, config: &Config, seed: u64) -> Self {
         let program = spine.program();
         let memory = config.memory(&program);
-        let harts = harts::harts(&program, &memory, config.harts);
+        let harts = harts::harts(spine, &program, config.harts);
         Self {
             memory,
             harts,
