@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
-# Python environment `.venv`; `setup.sh mpi` what the tests also need: both MPIs, Fortran and C++; `setup.sh lints`
-# rustfmt and clippy; `setup.sh guest` the cross compilers of guest/ and an emulator that its programs are compared
-# with; `setup.sh mpis` the current Open MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust
-# with Miri and cargo-fuzz; `setup.sh browser` the browser in which reports are tested; `setup.sh slurm` a batch system;
-# `setup.sh libfabric` what builds libfabric, and an MPI that runs with the libfabric of integrations/libfabric;
-# `setup.sh aarch64` a compiler for that architecture and an emulator.
+# Python environment `.venv`; `setup.sh packages` the packages of `.venv/packages.txt` in it; `setup.sh mpi` what the
+# tests also need: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy; `setup.sh guest` the cross compilers
+# of guest/ and an emulator that its programs are compared with; `setup.sh mpis` the current Open MPI and MPICH of the
+# Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz; `setup.sh browser` the browser in
+# which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds libfabric, and an MPI that
+# runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that architecture and an
+# emulator.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise listed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -73,6 +74,15 @@ python() {
   ! .venv/bin/python -m pip --version >/dev/null 2>&1 || return 0
   find .venv -mindepth 1 -maxdepth 1 ! -name tools.stamp ! -name lints.stamp -exec rm -rf {} +
   "$(find_python)" -m venv .venv
+}
+
+# uv takes a third of pip's processor time. It does not read pip's configuration: where that names the only source of
+# packages, pip installs them.
+packages() {
+  local pip=.venv/bin/pip
+  { $pip install --no-compile uv && UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python \
+    --constraint python/constraints.txt --requirement .venv/packages.txt; } 2>/dev/null ||
+    $pip install --no-compile --requirement .venv/packages.txt
 }
 
 mpi() {
@@ -152,6 +162,6 @@ libfabric() {
 }
 
 case ${1:-} in
-  tools | python | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
-  *) fail "usage: setup.sh tools|python|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
+  tools | python | packages | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
+  *) fail "usage: setup.sh tools|python|packages|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
 esac
