@@ -34,25 +34,29 @@ done
 # A question about the compiler.
 [ "$folder" ] || exec "$@"
 
-# Test programs that compute much in their own code, or in generic code of others. The guard `optimized` reads the list.
+# Levels of test programs that compute much in their own code, or in generic code of others: those with which compiling
+# and running take least. The guard `optimized` reads the list.
 case $source in
-  engines/list_mt/src/* | guest/tests/kernel/* | guest/tests/netproc/* | machines/moped/tests/coherent.rs | \
-    machines/moped/tests/moped/* | match_unit/unit/tests/* | matching/testkit/tests/wrong_engines.rs | processor/src/* | \
-    processor/tests/chip/* | processor/tests/directory/* | processor/tests/shared_l2/*) ;;
-  *) [ -z "$is_test" ] || optimization=0 ;;
+  engines/list_mt/src/* | guest/tests/kernel/* | machines/moped/tests/coherent.rs | machines/moped/tests/moped/* | \
+    match_unit/unit/tests/* | matching/testkit/tests/wrong_engines.rs | processor/src/* | \
+    processor/tests/shared_l2/*) level=1 ;;
+  guest/tests/netproc/* | processor/tests/chip/* | processor/tests/directory/*) level=3 ;;
+  *) level=0 ;;
 esac
+[ -z "$is_test" ] || optimization=$level
 # Removes the manifest of the workspace from the files on which cargo makes a crate depend; only Clippy names it. The
 # settings that concern a crate are in the arguments, and no other change of the manifest should compile all crates.
 without_manifest='s/ Cargo\.toml\( \|$\)/\1/; /^Cargo\.toml:/d'
 
+for word; do
+  shift
+  case $word in opt-level=*) word=opt-level=$optimization ;; esac
+  set -- "$@" "$word"
+done
+
 # Without the option, the level is 0.
 case ${optimization:-0}$is_benchmark in 0 | 1) clippy_compiles=1 ;; *) clippy_compiles='' ;; esac
 if [ "$clippy_compiles" ]; then
-  for word; do
-    shift
-    case $word in opt-level=*) word=opt-level=${optimization:-0} ;; esac
-    set -- "$@" "$word"
-  done
   clippy-driver "$@"
   sed -i "$without_manifest" "$folder/$name$suffix.d"
   exit

@@ -8,7 +8,7 @@ use super::Objection;
 use crate::tree::Tree;
 
 const SCRIPT: &str = "xtask/linted.sh";
-/// The line before the list, which ends at the next parenthesis: patterns of the shell, separated by bars.
+/// The line before the list: patterns of the shell, separated by bars. The last is that of all other sources.
 const BEGIN: &str = "case $source in";
 
 /// Objects to entries of the list that match no source.
@@ -23,15 +23,15 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
     };
     let mut objections = Vec::new();
     for (number, line) in lines().skip(begin + 1) {
-        let (entries, is_last) = line.split_once(')').map_or((line, false), |(entries, _)| (entries, true));
+        let entries = line.split(')').next().unwrap_or_default();
+        if entries.trim() == "*" {
+            break;
+        }
         for entry in entries.split([' ', '|', '\\']).filter(|entry| !entry.is_empty()) {
             if !tree.paths().any(|path| is_source(entry, path)) {
                 let reason = format!("found no source of tests for `{entry}`; correct the entry or remove it");
                 objections.push(Objection::new(SCRIPT, number + 1, reason));
             }
-        }
-        if is_last {
-            break;
         }
     }
     objections
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn entries_without_a_source_are_rejected() {
-        let script = "set -eu\ncase $source in\n  a/tests/* | b/tests/one.rs | \\\n    c/tests/* | b/tests/two.rs) ;;\n  \
-                      *) other=d/tests/* ;;\nesac\n";
+        let script = "set -eu\ncase $source in\n  a/tests/* | b/tests/one.rs | \\\n    c/tests/*) level=1 ;;\n  \
+                      b/tests/two.rs) level=3 ;;\n  *) other=d/tests/* ;;\nesac\n";
         assert_objections(
             check,
             &[
@@ -63,7 +63,7 @@ mod tests {
             ],
             &[
                 "xtask/linted.sh:4: found no source of tests for `c/tests/*`; correct the entry or remove it",
-                "xtask/linted.sh:4: found no source of tests for `b/tests/two.rs`; correct the entry or remove it",
+                "xtask/linted.sh:5: found no source of tests for `b/tests/two.rs`; correct the entry or remove it",
             ],
         );
         assert_objections(
