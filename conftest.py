@@ -80,6 +80,9 @@ def group(name: str) -> str:
     path = name.partition("::")[0]
     if path in INDEPENDENT:
         return name
+    # They share a browser.
+    if path == "tests/test_pages_browser.py":
+        return "tests/test_report_browser.py"
     return next((folder for folder in BUILT_TOGETHER if path.startswith(f"{folder}/")), path)
 
 

@@ -17,14 +17,7 @@ from tests import unchanged
 # Programs whose tests are named `engine::test`.
 BY_ENGINE = ("workbench/catalog:engines",)
 # Modules of a program that run apart from its others. Those of a part share what they measure on.
-BY_MODULE = {
-    "workbench/reproduce:reproduce": (
-        ("crowley2000",),
-        ("figure5",),
-        ("hemmert2007", "processors"),
-        ("study", "benchmarks"),
-    )
-}
+BY_MODULE = {"workbench/reproduce:reproduce": (("crowley2000",), ("benchmarks",))}
 
 
 @dataclass(frozen=True, slots=True)

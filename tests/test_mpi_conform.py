@@ -144,7 +144,7 @@ def test_a_wrong_status_of_isendrecv_hides_no_match(mpi: str, tmp_path: Path) ->
 def test_a_truncated_message_is_still_matched(mpi: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["mpi", "conform", "--mpicc", mpi, "-o", str(out), "--without", "null"]
-    words += ["--programs", str(PROGRAMS), "--shrink-limit", "15s"]
+    words += ["--programs", str(PROGRAMS), "--shrink-limit", "5s"]
     status = main([*words, *newer_faults(mpi)])
     report = json.loads((out / "mpi-conform.json").read_text())
     # Only the handling of buffer and request may fail, never the matching.
