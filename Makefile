@@ -60,10 +60,10 @@ run: setup ## the main job: what the shipped traces cost on one preset of each e
 	$(VENV)/matchbench compare traces/tasks-16.tar.xz --engine list_mt --engine list_ooo --engine moped --engine netproc
 
 test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
-	# Two jobs: cargo in one; downloads, other compilers and Python's checks in the other. What cargo needs comes before, so
-	# that it begins first: make starts whatever is ready.
-	$(MAKE) rust-format
-	$(MAKE) --jobs 2 rust-build python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
+	# Two jobs: cargo in one; the check of the format, downloads, other compilers and Python's checks in the other. What
+	# cargo needs comes before, so that it begins first: make starts whatever is ready.
+	$(MAKE) .venv/lints.stamp
+	$(MAKE) --jobs 2 rust-build rust-format python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
 	$(MAKE) --jobs 2 rust-docs all-tests
 
 # pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
@@ -97,7 +97,7 @@ rust-build: .venv/lints.stamp
 	mkdir -p target
 	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
 
-# Examples in the documentation of Rust; cargo names each crate without one, too.
+# Examples in the documentation of Rust. The output has lines for each crate without one: only a failure is shown.
 rust-docs:
 	$(LINTED) test --quiet --workspace --doc > target/doctests.log 2>&1 || { cat target/doctests.log; false; }
 
