@@ -76,12 +76,13 @@ python() {
   "$(find_python)" -m venv .venv
 }
 
-# uv takes a third of pip's processor time. It does not read pip's configuration: where that names the only source of
-# packages, pip installs them.
+# uv takes a third of pip's processor time. It does not read pip's configuration: pip installs the packages where that
+# names an index, and where uv fails.
 packages() {
   local pip=.venv/bin/pip
-  { $pip install --no-compile uv && UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python \
-    --constraint python/constraints.txt --requirement .venv/packages.txt; } 2>/dev/null ||
+  { ! PIP_QUIET=0 $pip config list | grep -q index-url && $pip install --no-compile uv &&
+    UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python \
+      --constraint python/constraints.txt --requirement .venv/packages.txt; } 2>/dev/null ||
     $pip install --no-compile --requirement .venv/packages.txt
 }
 
