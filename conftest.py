@@ -188,12 +188,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     record = os.environ.get(unchanged.RECORD)
     if record is None:
         return
+    # Keys are of the files as they are now. That of a test without a record is made when the test begins.
+    unchanged.read_state()
     results = unchanged.load(Path(record))
+    run_all = unchanged.RUN_ALL in os.environ
     run = []
     for item in items:
-        name, key = item.nodeid, key_of(item)
-        if unchanged.RUN_ALL in os.environ or not unchanged.passed(results.get(name), key):
-            item.user_properties.append(("key", key))
+        result = results.get(item.nodeid)
+        if run_all or result is None or not unchanged.passed(result, key_of(item)):
             run.append(item)
     by_name = {item.nodeid: item for item in run}
     seconds = {name: result["seconds"] for name, result in results.items()}
@@ -219,8 +221,10 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Record the processor time before the fixtures of a test, and begin a new record of engines."""
+    """Record the key of a test and the processor time before its fixtures; begin a new record of engines."""
     item.stash[BEGAN] = processor_seconds()
+    if unchanged.RECORD in os.environ:
+        item.user_properties.append(("key", key_of(item)))
     if (used := item.config.stash.get(ENGINES_USED, None)) is not None:
         used.begin()
 

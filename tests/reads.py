@@ -70,16 +70,24 @@ def tests_of(test: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _depends_on(tests: frozenset[str], text: str) -> Callable[[str], bool]:
-    """Return whether a path is one of these test files, or ends as a path in the text does."""
-    pages = tuple(f"/{page.lstrip('./')}" for page in PAGE.findall(text))
+@cache
+def _pages(text: str) -> frozenset[str]:
+    """Return how the paths of the pages end that a text names."""
+    return frozenset(f"/{page.lstrip('./')}" for page in PAGE.findall(text))
+
+
+def _depends_on(tests: frozenset[str], *texts: str) -> Callable[[str], bool]:
+    """Return whether a path is one of these test files, or ends as a path in the texts does."""
+    pages = tuple(page for text in texts for page in _pages(text))
 
     def depends_on(name: str) -> bool:
         if TEST.search(name) and name.startswith(FOLDERS):
             return name in tests
         if not NAMED.match(name):
             return True
-        return f"/{name}".endswith(pages) if name.endswith(".md") else name.partition("/")[0] in text
+        if name.endswith(".md"):
+            return f"/{name}".endswith(pages)
+        return any(name.partition("/")[0] in text for text in texts)
 
     return depends_on
 
@@ -97,7 +105,7 @@ def of_test(test: str) -> Callable[[str], bool]:
     texts = {name: _text(name) for name in tests}
     if any(LOOKS_FOR.search(text) for name, text in texts.items() if name != PAGES):
         return lambda _: True
-    return _depends_on(tests, "\n".join([*texts.values(), _helpers()]))
+    return _depends_on(tests, *texts.values(), _helpers())
 
 
 def of_page(page: str) -> Callable[[str], bool]:
