@@ -33,6 +33,9 @@ for word; do
 done
 # A question about the compiler.
 [ "$folder" ] || exec "$@"
+# Beside the compiler: a name would be looked up by rustup, which takes as long as a small crate needs.
+clippy=${1%rustc}clippy-driver
+[ -x "$clippy" ] || clippy=clippy-driver
 
 # Levels of test programs that compute much in their own code, or in generic code of others: those with which compiling
 # and running take least. The guard `optimized` reads the list.
@@ -57,7 +60,7 @@ done
 # Without the option, the level is 0.
 case ${optimization:-0}$is_benchmark in 0 | 1) clippy_compiles=1 ;; *) clippy_compiles='' ;; esac
 if [ "$clippy_compiles" ]; then
-  clippy-driver "$@"
+  "$clippy" "$@"
   sed -i "$without_manifest" "$folder/$name$suffix.d"
   exit
 fi
@@ -78,7 +81,7 @@ mkdir -p "$lints"
     previous=$word
     set -- "$@" "$word"
   done
-  exec clippy-driver "$@"
+  exec "$clippy" "$@"
 )
 if [ "$is_benchmark" ]; then
   # Without it cargo would take the benchmark for one that is to be built.
