@@ -5,8 +5,8 @@
 # is an error, of the compiler or of Clippy. Benchmarks are linted only: no code is generated for them.
 #
 # At levels 0 and 1 of optimization, Clippy compiles alone. Above, it only lints: it leaves out the optimizations that
-# the compiler makes before LLVM, and at level 3 the code would take longer to compile and to run. Most test programs
-# spend less time in their own code than it takes to optimize it: they are compiled at level 0.
+# the compiler makes before LLVM, and the code would take longer to compile and to run. Most test programs spend less
+# time in their own code than it takes to optimize it: they are compiled at level 0.
 # Cargo keeps the artifacts of the workspace apart from those of other calls; those of dependencies are shared.
 set -eu
 if [ "${LINTED:-}" != compiler ]; then
@@ -43,7 +43,7 @@ case $source in
   engines/list_mt/src/* | guest/tests/kernel/* | machines/moped/tests/coherent.rs | machines/moped/tests/moped/* | \
     match_unit/unit/tests/* | matching/testkit/tests/wrong_engines.rs | processor/src/* | \
     processor/tests/shared_l2/*) level=1 ;;
-  guest/tests/netproc/* | processor/tests/chip/* | processor/tests/directory/*) level=3 ;;
+  guest/tests/netproc/* | processor/tests/chip/* | processor/tests/directory/*) level=2 ;;
   *) level=0 ;;
 esac
 [ -z "$is_test" ] || optimization=$level
