@@ -205,7 +205,7 @@ nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_LONG=1 $(if $(QUICK),,MATCHBENCH_BUSY_RANKS=1) MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
-	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench.py tests/test_mpi_conform.py examples/mpi/tests
+	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench_real.py tests/test_mpi_conform.py examples/mpi/tests
 
 # The other parts of MPI continue with the next compiler when one fails.
 nightly-mpi-bench: setup .venv/mpis.stamp

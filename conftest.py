@@ -52,6 +52,8 @@ WITHOUT_ENGINES = (
     "tests/test_lints.py",
     "tests/test_mbmatch_c.py",
     "tests/test_mpi_bench.py",
+    "tests/test_mpi_bench_real.py",
+    "tests/test_mpi_bench_resumed.py",
     "tests/test_mpi_conform.py",
     "tests/test_mpi_curves.py",
     "tests/test_netproc.py",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import matchbench as mb
-from tests import forked, shared
+from tests import forked, mpi_fake, shared
 from tests.browser import launched
 
 if TYPE_CHECKING:
@@ -52,6 +53,34 @@ def matchbench(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+def make_fake_mpi(folder: Path) -> Path:
+    """Make an MPI below a folder, and return the folder of its commands.
+
+    The compiler copies the fake program `tests/mpi_fake.py`, and the launcher starts it once.
+    """
+    place = folder / "fake" / "bin"
+    place.mkdir(parents=True)
+    program = f'#!/bin/sh\nexec {sys.executable} -ES {mpi_fake.__file__} "$@"\n'
+    (place / "program").write_text(program)
+    compiler = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && target=$2; shift; done\n'
+    scripts = {
+        "mpicc": f"{compiler}cp {place}/program $target",
+        "mpirun": "[ $1 = --version ] && echo 'mpirun (Open MPI) 0' && exit\n"
+        'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"',
+    }
+    for name, script in scripts.items():
+        (place / name).write_text(f"#!/bin/sh\n{script}\n")
+    for file in place.iterdir():
+        file.chmod(0o755)
+    return place
+
+
+@pytest.fixture
+def fake_mpi(tmp_path: Path) -> Path:
+    """Make a fake MPI, and return the folder of its commands."""
+    return make_fake_mpi(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mpi bench`: a fake MPI whose times are a formula, hostile lines, errors, and real MPIs."""
+"""`matchbench mpi bench`: a fake MPI whose times are a formula, hostile lines, and errors."""
 
 import contextlib
 import datetime as dt
 import json
-import os
 import re
 import shlex
-import shutil
-import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +22,8 @@ from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
 from tests import forked, mpi_fake
-from tests.conftest import Command, keys
-from tests.processes import PATIENCE_S, started, wait_until
+from tests.conftest import Command, keys, make_fake_mpi
 
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # Long enough for the start of a fake on a machine that does other work.
 HANG_S = "6"
 GRID = (0, *(1 << power for power in range(15)))
@@ -112,39 +106,14 @@ def test_ranks_and_program_are_substituted_in_the_launcher(launcher: str, words:
     assert " ".join(mpi.command(3, ["p", "0,1"])) == words
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> Path:
-    """Make an MPI: a compiler that copies the fake program, and a launcher that starts it once."""
-    return make_fake(tmp_path)
-
-
-def make_fake(folder: Path) -> Path:
-    """Make the commands of `fake` below a folder and return their folder."""
-    place = folder / "fake" / "bin"
-    place.mkdir(parents=True)
-    program = f'#!/bin/sh\nexec {sys.executable} -ES {mpi_fake.__file__} "$@"\n'
-    (place / "program").write_text(program)
-    compiler = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && target=$2; shift; done\n'
-    scripts = {
-        "mpicc": f"{compiler}cp {place}/program $target",
-        "mpirun": "[ $1 = --version ] && echo 'mpirun (Open MPI) 0' && exit\n"
-        'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"',
-    }
-    for name, script in scripts.items():
-        (place / name).write_text(f"#!/bin/sh\n{script}\n")
-    for file in place.iterdir():
-        file.chmod(0o755)
-    return place
-
-
-def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_path: Path) -> None:
-    mpi = find(str(fake / "mpicc"))
-    assert (mpi.launcher, mpi.flavour) == ((str(fake / "mpirun"),), "openmpi")
-    assert mpi.crowded().launcher == (str(fake / "mpirun"), "--oversubscribe")
+def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake_mpi: Path, tmp_path: Path) -> None:
+    mpi = find(str(fake_mpi / "mpicc"))
+    assert (mpi.launcher, mpi.flavour) == ((str(fake_mpi / "mpirun"),), "openmpi")
+    assert mpi.crowded().launcher == (str(fake_mpi / "mpirun"), "--oversubscribe")
     assert mpi.crowded().crowded() == mpi.crowded()
     hosts = tmp_path / "hosts"
     hosts.touch()
-    assert find(str(fake / "mpicc"), hostfile=hosts).launcher[1:] == ("--hostfile", str(hosts))
+    assert find(str(fake_mpi / "mpicc"), hostfile=hosts).launcher[1:] == ("--hostfile", str(hosts))
 
 
 @pytest.mark.parametrize(
@@ -188,18 +157,22 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake: Path, tmp_p
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    fake: Path, matchbench: Command, tmp_path: Path, words: list[str], message: str
+    fake_mpi: Path, matchbench: Command, tmp_path: Path, words: list[str], message: str
 ) -> None:
     (tmp_path / "hosts").touch()
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
-    done = matchbench("mpi", "bench", *(str(fake / "mpicc") if word == "FAKE" else word for word in words))
+    done = matchbench(
+        "mpi", "bench", *(str(fake_mpi / "mpicc") if word == "FAKE" else word for word in words)
+    )
     assert (done.returncode, done.stderr) == (2, f"matchbench: {message}\n")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failed_build_or_start_quotes_its_output(fake: Path, matchbench: Command, tmp_path: Path) -> None:
-    bench = ("mpi", "bench", "--mpicc", fake / "mpicc", "--time-limit", HANG_S, "-o", "o")
+def test_a_failed_build_or_start_quotes_its_output(
+    fake_mpi: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    bench = ("mpi", "bench", "--mpicc", fake_mpi / "mpicc", "--time-limit", HANG_S, "-o", "o")
     done = matchbench(*bench, FAKE_MPI="root")
     assert done.returncode == 2
     assert done.stderr == (
@@ -210,25 +183,26 @@ def test_a_failed_build_or_start_quotes_its_output(fake: Path, matchbench: Comma
     done = matchbench(*bench, FAKE_MPI="alone")
     assert done.stderr == (
         "matchbench: preposted/tags did not start: every rank was alone in its world: "
-        f"`{fake}/mpirun` is not the launcher of `{fake}/mpicc`; name both, with --mpicc and after --\n"
+        f"`{fake_mpi}/mpirun` is not the launcher of `{fake_mpi}/mpicc`; "
+        "name both, with --mpicc and after --\n"
     )
     done = matchbench(*bench, FAKE_MPI="mute")
     assert done.stderr == "matchbench: preposted/tags did not start: no output within the time limit\n"
-    (fake / "mpicc").write_text("#!/bin/sh\necho 'error: no mpi.h' >&2; exit 1\n")
+    (fake_mpi / "mpicc").write_text("#!/bin/sh\necho 'error: no mpi.h' >&2; exit 1\n")
     done = matchbench(*bench)
-    assert done.stderr == f"matchbench: {fake}/mpicc: cannot build bench.c: error: no mpi.h\n"
-    (fake / "mpicc").write_text("no program\n")
+    assert done.stderr == f"matchbench: {fake_mpi}/mpicc: cannot build bench.c: error: no mpi.h\n"
+    (fake_mpi / "mpicc").write_text("no program\n")
     done = matchbench(*bench)
-    assert done.stderr == f"matchbench: {fake}/mpicc: Exec format error\n"
+    assert done.stderr == f"matchbench: {fake_mpi}/mpicc: Exec format error\n"
     assert not (tmp_path / "o").exists()
 
 
 # ---- results -----------------------------------------------------------------------------------------------
 
 
-def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: str) -> Any:
+def bench(matchbench: Command, fake_mpi: Path, *words: str | Path, **environment: str) -> Any:
     """Measure the fake MPI into `o` without plots; return standard output and status."""
-    words = ("--mpicc", fake / "mpicc", "-o", "o", "--table-only", *words)
+    words = ("--mpicc", fake_mpi / "mpicc", "-o", "o", "--table-only", *words)
     done = matchbench("mpi", "bench", *words, **environment)
     assert done.stderr == ""
     return done
@@ -238,8 +212,8 @@ def bench(matchbench: Command, fake: Path, *words: str | Path, **environment: st
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Measure every series of the fake MPI and return the results and what was printed."""
     folder = tmp_path_factory.mktemp("measured")
-    fake = str(make_fake(folder) / "mpicc")
-    words = ["mpi", "bench", "--mpicc", fake, "-o", str(folder / "o"), "--repetitions", "5"]
+    mpicc = str(make_fake_mpi(folder) / "mpicc")
+    words = ["mpi", "bench", "--mpicc", mpicc, "-o", str(folder / "o"), "--repetitions", "5"]
     done = subprocess.run([*forked.command(), *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "o", done.stdout
@@ -307,9 +281,11 @@ def test_results_have_the_keys_of_the_specification(measured: tuple[Path, str]) 
     ],
 )
 def test_a_depth_that_hangs_or_crashes_ends_only_its_series(
-    fake: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
+    fake_mpi: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
 ) -> None:
-    done = bench(matchbench, fake, "--quick", "--series", "preposted", "--time-limit", HANG_S, FAKE_MPI=how)
+    done = bench(
+        matchbench, fake_mpi, "--quick", "--series", "preposted", "--time-limit", HANG_S, FAKE_MPI=how
+    )
     assert done.returncode == 1
     whole = read(tmp_path / "o")
     assert list(whole["remarks"]) == ["preposted/tags"]
@@ -327,8 +303,10 @@ def test_a_depth_that_hangs_or_crashes_ends_only_its_series(
     assert counts["same_tag"] == [(0, 3), (4, 3), (64, 3), (256, 3), (1024, 3)]
 
 
-def test_an_invalid_line_is_quoted_in_the_error(fake: Path, matchbench: Command, tmp_path: Path) -> None:
-    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", "--quick", FAKE_MPI="rubbish:4")
+def test_an_invalid_line_is_quoted_in_the_error(fake_mpi: Path, matchbench: Command, tmp_path: Path) -> None:
+    done = matchbench(
+        "mpi", "bench", "--mpicc", fake_mpi / "mpicc", "-o", "o", "--quick", FAKE_MPI="rubbish:4"
+    )
     assert done.returncode == 2
     assert done.stderr == (
         "matchbench: measuring program: found the line '{not a line}', expected an event of its protocol\n"
@@ -337,13 +315,13 @@ def test_an_invalid_line_is_quoted_in_the_error(fake: Path, matchbench: Command,
 
 
 def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
-    fake: Path, matchbench: Command, tmp_path: Path
+    fake_mpi: Path, matchbench: Command, tmp_path: Path
 ) -> None:
     only = ("--series", "preposted/tags", "--series", "drain_posted", "--depths", "0,64,256")
-    bench(matchbench, fake, *only)
+    bench(matchbench, fake_mpi, *only)
     first = read(tmp_path / "o")
     assert {row["pattern"] for row in first["rows"]} == {"tags", "in_order", "reverse", "random"}
-    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *only)
+    done = matchbench("mpi", "bench", "--mpicc", fake_mpi / "mpicc", "-o", "o", *only)
     assert (done.returncode, done.stderr) == (
         2,
         "matchbench: o: found earlier output; choose another directory or give --force\n",
@@ -354,7 +332,7 @@ def test_earlier_results_are_kept_without_force_and_plotted_for_comparison(
         "ours,preposted,tags,64,9,8,10,3\nours,drain_posted,reverse,64,9,8,10,3\n"
     )
     assert not (tmp_path / "o" / "plots").exists()
-    words = ("--mpicc", fake / "mpicc", "-o", "o", *only, "--force", "--label", "theirs", "--beside", own)
+    words = ("--mpicc", fake_mpi / "mpicc", "-o", "o", *only, "--force", "--label", "theirs", "--beside", own)
     assert matchbench("mpi", "bench", *words).returncode == 0
     assert (tmp_path / "o" / "plots" / "beside.png").stat().st_size > 0
     rows = read(tmp_path / "o")["rows"]
@@ -409,196 +387,8 @@ def test_an_invalid_plan_is_refused() -> None:
     assert Plan(depths=(0,)).depths_of("drain_posted/reverse") == ()
 
 
-# ---- real MPIs ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(
-    params=[
-        "mpicc.openmpi",
-        "mpicc.mpich",
-        *(
-            f"{prefix}/bin/mpicc"
-            for prefix in os.environ.get("MATCHBENCH_MPI_PREFIXES", "").split(":")
-            if prefix
-        ),
-    ]
-)
-def mpicc(request: pytest.FixtureRequest) -> str:
-    """Name the compiler of each MPI in turn: the system's, and those of `MATCHBENCH_MPI_PREFIXES`."""
-    name: str = request.param
-    if shutil.which(name) is None:
-        pytest.skip(f"`{name}` is not installed")
-    return name
-
-
-# The command of docs/mpi-bench.md and docs/tour.md, which `make test` runs here.
-ON_PAGES = "matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich"
-# Of other MPIs.
-FEWER = ("--depths", "0,4,256", "--table-only")
-
-
-@pytest.mark.usefixtures("sleeping_ranks")
-def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command, tmp_path: Path) -> None:
-    words = ON_PAGES.replace("mpicc.mpich", mpicc).split()[1:]
-    done = matchbench(*words, *(() if mpicc in ON_PAGES else FEWER), **AS_ROOT)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    whole = read(tmp_path / "out" / "mpich")
-    depths = [0, 4, 64, 256, 1024] if mpicc in ON_PAGES else [0, 4, 256]
-    assert whole["remarks"] == {}
-    expected = {tuple(name.split("/")) for name in SERIES if not name.startswith("memory/")}
-    expected |= {("probe", pattern) for pattern in ("tags", "any_source", "aged")}
-    counts: dict[tuple[str, str], list[int]] = {}
-    for row in whole["rows"]:
-        counts.setdefault((row["kind"], row["pattern"]), []).append(row["depth"])
-        assert 0 <= row["ns_q1"] <= row["ns_median"] <= row["ns_q3"]
-        assert row["repetitions"] == 3
-    drained = ("drain_posted", "drain_unexpected")
-    assert counts == {key: depths[1:] if key[0] in drained else depths for key in expected}
-    assert [row["what"] for row in whole["memory"]] == ["posted", "unexpected_small", "unexpected_large"]
-    assert re.fullmatch(r"(Open MPI|MPICH|Intel MPI) [\d.]+", whole["mpi"]["name"])
-    # Grids of 256 entries suffice for a verdict; which one is up to the machine's noise.
-    assert all(each["entry_ns"] is not None for each in whole["curves"])
-
-
-def test_an_interrupted_measurement_leaves_no_rank_and_no_file(mpicc: str, tmp_path: Path) -> None:
-    words = ["mpi", "bench", "--mpicc", mpicc, "--repetitions", "100000", "-o", "o"]
-    with started(
-        [*forked.command(), *words],
-        cwd=tmp_path,
-        env={**os.environ, **AS_ROOT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_until(lambda: len(ranks_of(tmp_path)) >= 2, process)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, said) == (130, "matchbench: interrupted\n")
-    # What is killed has a moment to end.
-    wait_until(lambda: ranks_of(tmp_path) == [])
-    assert list(tmp_path.iterdir()) == []
-
-
-def ranks_of(directory: Path) -> list[str]:
-    """Find the processes whose program is below a directory."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            target = os.readlink(process / "exe")  # noqa: PTH115 - Path.readlink would give a path
-        except OSError:
-            continue
-        if target.startswith(f"{directory}/"):
-            found.append(target)
-    return found
-
-
-def test_the_date_is_that_of_utc(fake: Path, matchbench: Command, tmp_path: Path) -> None:
+def test_the_date_is_that_of_utc(fake_mpi: Path, matchbench: Command, tmp_path: Path) -> None:
     before = dt.datetime.now(dt.UTC).replace(microsecond=0)
-    bench(matchbench, fake, "--series", "memory/posted")
+    bench(matchbench, fake_mpi, "--series", "memory/posted")
     date = dt.datetime.fromisoformat(read(tmp_path / "o")["date"])
     assert before <= date <= dt.datetime.now(dt.UTC)
-
-
-# ---- interruptions -----------------------------------------------------------------------------------------
-
-
-# The series of a measurement that is interrupted in the third one.
-SOME = ("--series", "preposted", "--table-only")
-SOME_SERIES = [name for name in SERIES if name.startswith("preposted/")]
-
-
-def interrupted(fake: Path, directory: Path, by: signal.Signals) -> tuple[int, str]:
-    """Measure the fake MPI into `o`, interrupted in the third series; return status and standard error."""
-    wait = {"FAKE_MPI": "wait:preposted/communicators", "FAKE_MPI_LOG": "log"}
-    # What is killed is to have ended before the next command starts.
-    command = forked.command(as_a_user=by == signal.SIGKILL)
-    with started(
-        [*command, "mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME],
-        cwd=directory,
-        env={**os.environ, **wait},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_until(lambda: log_of(directory).count("preposted/communicators") == 1, process)
-        process.send_signal(by)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    return process.returncode, said
-
-
-def log_of(directory: Path) -> list[str]:
-    log = directory / "log"
-    return log.read_text().splitlines() if log.exists() else []
-
-
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_measurement_goes_on_with_the_series_that_are_missing(
-    fake: Path, matchbench: Command, tmp_path: Path, by: signal.Signals
-) -> None:
-    status, said = interrupted(fake, tmp_path, by)
-    assert not (tmp_path / "o").exists()
-    kept = tmp_path / ".o.unfinished"
-    if by == signal.SIGINT:
-        assert (status, said) == (
-            130,
-            f"matchbench: 2 of {len(SOME_SERIES)} series are kept; the same command with -o o continues\n"
-            "matchbench: interrupted\n",
-        )
-        # A killed process may have written a part of a line.
-        kept.write_text(kept.read_text() + '{"series": "preposted/comm')
-    words = ("mpi", "bench", "--mpicc", fake / "mpicc", *SOME)
-    done = matchbench(*words, "-o", "o", FAKE_MPI_LOG=str(tmp_path / "log"))
-    assert (done.returncode, done.stderr) == (
-        0,
-        f"matchbench: 2 of {len(SOME_SERIES)} series were measured before\n",
-    )
-    # Each series once, but the one that was interrupted.
-    assert log_of(tmp_path) == [*SOME_SERIES[:3], *SOME_SERIES[2:]]
-    assert not kept.exists()
-    continued = read(tmp_path / "o")
-    done = matchbench(*words, "-o", "whole")
-    assert done.returncode == 0
-    whole = read(tmp_path / "whole")
-    assert {**continued, "date": ""} == {**whole, "date": ""}
-
-
-def test_series_of_another_plan_or_processor_are_not_mixed(
-    fake: Path, matchbench: Command, tmp_path: Path
-) -> None:
-    interrupted(fake, tmp_path, signal.SIGINT)
-    words = ("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o", *SOME)
-    kept = tmp_path / ".o.unfinished"
-    done = matchbench(*words, "--repetitions", "5")
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"matchbench: {kept}: holds series of an interrupted measurement with another plan; "
-        "repeat that command, choose another directory, or give --force to discard them\n",
-    )
-    done = matchbench(*words, FAKE_MPI_CPU="another")
-    assert (done.returncode, done.stderr.splitlines()[1:]) == (
-        2,
-        [
-            f"matchbench: {kept}: found series of Fake MPI 1.0 on none on a and b and of Fake MPI "
-            "1.0 on another on a and b; continue where the measurement began, "
-            "or remove the file to start over"
-        ],
-    )
-    assert len(kept.read_text().splitlines()) == 3
-    done = matchbench(*words, "--repetitions", "5", "--force")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert read(tmp_path / "o")["plan"]["sweeps"] == 5
-    assert not kept.exists()
-
-
-@pytest.mark.parametrize("text", ["", "x\n", '{"format": "other"}\n', "[1]\n", '{"format": 1}\n'])
-def test_a_file_that_does_not_hold_kept_series_is_refused(
-    fake: Path, matchbench: Command, tmp_path: Path, text: str
-) -> None:
-    kept = tmp_path / ".o.unfinished"
-    kept.write_text(text)
-    done = matchbench("mpi", "bench", "--mpicc", fake / "mpicc", "-o", "o")
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"matchbench: {kept}: found another kind of file, "
-        "expected the series of an interrupted `matchbench mpi bench`; remove it\n",
-    )

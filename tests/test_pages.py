@@ -34,7 +34,7 @@ TIME_LIMIT_S = 300
 # Their commands are started as a user starts them in any case (`tests/forked.py`).
 AS_A_USER = ("README.md", "cli.md")
 # A command of which pages show no output, and the test that runs it in `make test` and checks its results.
-IN_A_TEST = {"matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich": "test_mpi_bench.py"}
+IN_A_TEST = {"matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich": "test_mpi_bench_real.py"}
 # `make test` keeps what cargo compiles for a page, and does not optimize it: simulated times are the same.
 CARGO = {
     "CARGO_BUILD_BUILD_DIR": str(ROOT / "target" / "pages"),
