@@ -25,7 +25,7 @@ pub use host::{MarkHost, PassMark};
 
 use thread::{Watch, Watched};
 
-/// Every run of an out-of-order core ends before this cycle; a later one is a mistake in a model.
+/// Every run ends before this cycle; a later one is a mistake in a model.
 const LONGEST: Cycles = Cycles(1 << 32);
 
 /// Why the benchmark could not be run.
@@ -172,7 +172,7 @@ impl WatchedCores {
     /// Runs until the program waits for its host or ends.
     ///
     /// # Errors
-    /// When the program does what its processor cannot, or an out-of-order core has not stopped before cycle 2^32.
+    /// When the program does what its processor cannot, or has not stopped before cycle 2^32.
     pub fn run(&mut self) -> Result<WatchStop, WatchError> {
         self.cores.run(&mut self.host)
     }
@@ -259,8 +259,7 @@ struct BarrelCores<H>(Barrel<Watched<H>>, usize);
 impl<H: Hart + Clone> Cores for BarrelCores<H> {
     fn run(&mut self, host: &mut MarkHost) -> Result<WatchStop, WatchError> {
         self.0.wake(Cycles::ZERO);
-        // Cores that wait would advance their clock to any other limit.
-        match self.0.run_until(Cycles::MAX, host)? {
+        match self.0.run_until_waiting(LONGEST, host)? {
             BarrelStop::Waiting => Ok(WatchStop::Waiting),
             BarrelStop::Exited(status) => Ok(WatchStop::Exited(status)),
             BarrelStop::Until | BarrelStop::Paused => Err(WatchError::Missing("the end of the benchmark")),

@@ -199,11 +199,29 @@ impl<H: Hart + Clone> Barrel<H> {
         self.run_observed(until, &mut Unobserved(host))
     }
 
+    /// Runs until every thread waits for the host or one exits, but no cycle from `limit` on. The clock stays in the
+    /// cycle in which the last thread began to wait.
+    ///
+    /// # Errors
+    /// As [`run_until`](Self::run_until).
+    pub fn run_until_waiting<S: SyscallHandler>(&mut self, limit: Cycles, host: &mut S) -> Result<BarrelStop, Trap> {
+        self.run_events(limit, &mut Unobserved(host))
+    }
+
     /// As [`run_until`](Self::run_until), with an observer.
     ///
     /// # Errors
     /// As [`run_until`](Self::run_until).
     pub fn run_observed<S: BarrelObserver>(&mut self, until: Cycles, host: &mut S) -> Result<BarrelStop, Trap> {
+        let stop = self.run_events(until, host)?;
+        if stop == BarrelStop::Waiting && until != Cycles::MAX {
+            self.now = self.now.max(until.0);
+        }
+        Ok(stop)
+    }
+
+    /// Runs every event before `until`.
+    fn run_events<S: BarrelObserver>(&mut self, until: Cycles, host: &mut S) -> Result<BarrelStop, Trap> {
         loop {
             if let Some(status) = self.exited {
                 return Ok(BarrelStop::Exited(status));
@@ -214,7 +232,6 @@ impl<H: Hart + Clone> Barrel<H> {
                 return Ok(BarrelStop::Paused);
             }
             let Some(Next { core, cycle, before }) = next else {
-                self.now = if until == Cycles::MAX { self.now } else { self.now.max(until.0) };
                 return Ok(BarrelStop::Waiting);
             };
             if cycle >= until.0 {

@@ -128,3 +128,23 @@ fn the_host_wakes_the_thread_that_waits_longest() {
     assert_eq!(barrel.run_until(Cycles::MAX, &mut notes), Ok(BarrelStop::Waiting));
     assert_eq!(notes.marks, [(0, 2001), (1, 2101), (2, 2201)]);
 }
+
+/// The clock of a thread that waits does not go on to the limit, and a thread that never waits is stopped there.
+#[test]
+fn a_limit_stops_what_never_waits_and_does_not_move_the_clock_of_what_does() {
+    let waits = [LOOK, Do::Call(NEXT, 0, 0)];
+    let turns = [LOOK, Do::Jump(0)];
+    for (code, limit, expected) in [
+        (&waits, Cycles::MAX, BarrelStop::Waiting),
+        (&waits, Cycles(1000), BarrelStop::Waiting),
+        (&turns, Cycles(1000), BarrelStop::Until),
+    ] {
+        let mut barrel = barrel(&config(1, 4), code);
+        barrel.spawn(CODE, &[], Cycles(0));
+        let mut notes = Notes::default();
+        assert_eq!(barrel.run_until_waiting(limit, &mut notes), Ok(expected));
+        let now = if expected == BarrelStop::Until { limit } else { Cycles(CREATE + 1) };
+        assert_eq!(barrel.now(), now, "{limit:?}");
+        assert_eq!(notes.marks.len() > 1, expected == BarrelStop::Until);
+    }
+}
