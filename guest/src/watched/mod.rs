@@ -27,6 +27,8 @@ use thread::{Watch, Watched};
 
 /// Every run ends before this cycle; a later one is a mistake in a model.
 const LONGEST: Cycles = Cycles(1 << 32);
+/// What a run lacks that has not stopped before [`LONGEST`].
+const END: WatchError = WatchError::Missing("the end of the benchmark before cycle 2^32");
 
 /// Why the benchmark could not be run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -244,7 +246,7 @@ impl<H: Hart> Cores for OneCore<H> {
         match core.run(hart, memory, host, hierarchy, LONGEST)? {
             OutOfOrderStop::Waiting => Ok(WatchStop::Waiting),
             OutOfOrderStop::Exited(status) => Ok(WatchStop::Exited(status)),
-            OutOfOrderStop::Until => Err(WatchError::Missing("the end of the benchmark")),
+            OutOfOrderStop::Until => Err(END),
         }
     }
 
@@ -262,7 +264,7 @@ impl<H: Hart + Clone> Cores for BarrelCores<H> {
         match self.0.run_until_waiting(LONGEST, host)? {
             BarrelStop::Waiting => Ok(WatchStop::Waiting),
             BarrelStop::Exited(status) => Ok(WatchStop::Exited(status)),
-            BarrelStop::Until | BarrelStop::Paused => Err(WatchError::Missing("the end of the benchmark")),
+            BarrelStop::Until | BarrelStop::Paused => Err(END),
         }
     }
 

@@ -199,8 +199,8 @@ impl<H: Hart + Clone> Barrel<H> {
         self.run_observed(until, &mut Unobserved(host))
     }
 
-    /// Runs until every thread waits for the host or one exits, but no cycle from `limit` on. The clock stays in the
-    /// cycle in which the last thread began to wait.
+    /// Runs until no thread can continue or the program ends, but no cycle from `limit` on. If no thread can continue,
+    /// the clock stays in the cycle of the last event.
     ///
     /// # Errors
     /// As [`run_until`](Self::run_until).
