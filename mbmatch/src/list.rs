@@ -73,7 +73,7 @@ impl Queue {
 
     /// Frees a node. Bit 1 of the generation is set while a node is in use, so that no handle names
     /// a free node.
-    #[inline]
+    #[inline(always)]
     fn free(&mut self, at: u32) {
         let node = &mut self.nodes[at as usize];
         node.generation = node.generation.wrapping_add(2);
@@ -85,7 +85,7 @@ impl Queue {
 impl walked::Queue for Queue {
     type At = u32;
 
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         if self.free == NIL {
             // A quarter more, at least 16: growth is rare, and unused memory is at most 12 bytes
@@ -117,7 +117,7 @@ impl walked::Queue for Queue {
         Ok(Handle::new(at, generation))
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_receive(&self, envelope: Envelope) -> Option<u32> {
         let mut at = self.head;
         while at != NIL {
@@ -131,7 +131,7 @@ impl walked::Queue for Queue {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_message(&self, pattern: Pattern) -> Option<u32> {
         let (compared, source) = (!pattern.ignore, pattern.source.unwrap_or(0));
         let source_mask = if pattern.source.is_some() { u32::MAX } else { 0 };
@@ -153,7 +153,7 @@ impl walked::Queue for Queue {
         is_current.then_some(handle.index())
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, at: u32) -> u64 {
         let Node { user, next, prev, .. } = self.nodes[at as usize];
         if prev == NIL {

@@ -17,6 +17,9 @@ impl Envelope {
     /// source accepts the message, and one that names a process does not, until
     /// [`Matcher::change_source`](crate::Matcher::change_source) gives the number.
     pub const UNKNOWN_SOURCE: u32 = u32::MAX;
+
+    /// A place for an envelope.
+    pub(crate) const UNSET: Self = Self { bits: 0, source: 0 };
 }
 
 /// What a receive or a probe accepts.
@@ -35,12 +38,6 @@ impl Pattern {
     #[must_use]
     pub const fn exactly(envelope: Envelope) -> Self {
         Self { bits: envelope.bits, ignore: 0, source: Some(envelope.source) }
-    }
-
-    /// Whether it has no wildcards.
-    #[inline(always)]
-    pub(crate) fn is_exact(&self) -> bool {
-        self.ignore == 0 && self.source.is_some()
     }
 
     /// Whether this pattern accepts every envelope that `other` accepts: the entries of a context, of a source, or all.
@@ -112,6 +109,53 @@ pub enum Arrived {
     },
     /// The message is queued; the handle discards it.
     Unexpected(Handle),
+}
+
+/// What a post or an arrival did, as functions that are not inlined return it: in two registers. A
+/// `Result<Posted, OutOfMemory>` is returned in memory, written word by word, and callers load two words at once, for
+/// which store-to-load forwarding fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Outcome {
+    /// The user value of the entry that matched. The envelope of a message is written elsewhere.
+    Matched(u64),
+    Queued(Handle),
+    OutOfMemory,
+}
+
+impl Outcome {
+    /// A receive took `message`, whose envelope goes to `envelope`.
+    #[inline(always)]
+    pub(crate) fn took(message: Message, envelope: &mut Envelope) -> Self {
+        *envelope = message.envelope;
+        Self::Matched(message.user)
+    }
+
+    /// The result of an arrival.
+    #[inline(always)]
+    pub(crate) fn arrived(self) -> Result<Arrived, OutOfMemory> {
+        match self {
+            Self::Matched(user) => Ok(Arrived::Matched { user }),
+            Self::Queued(handle) => Ok(Arrived::Unexpected(handle)),
+            Self::OutOfMemory => Err(OutOfMemory),
+        }
+    }
+
+    /// The result of a post. `envelope` is that of the message, if one matched.
+    #[inline(always)]
+    pub(crate) fn posted(self, envelope: Envelope) -> Result<Posted, OutOfMemory> {
+        match self {
+            Self::Matched(user) => Ok(Posted::Matched(Message { user, envelope })),
+            Self::Queued(handle) => Ok(Posted::Waiting(handle)),
+            Self::OutOfMemory => Err(OutOfMemory),
+        }
+    }
+}
+
+impl From<Result<Handle, OutOfMemory>> for Outcome {
+    #[inline(always)]
+    fn from(queued: Result<Handle, OutOfMemory>) -> Self {
+        queued.map_or(Self::OutOfMemory, Self::Queued)
+    }
 }
 
 /// An unexpected message that a receive or a probe found.

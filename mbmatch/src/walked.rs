@@ -47,7 +47,7 @@ pub(crate) struct Walked<Q> {
 }
 
 impl<Q: Queue> Halves for Walked<Q> {
-    #[inline]
+    #[inline(always)]
     fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
         let at = self.unexpected.find_message(pattern)?;
         let message = self.unexpected.message(at);
@@ -55,18 +55,18 @@ impl<Q: Queue> Halves for Walked<Q> {
         Some(message)
     }
 
-    #[inline]
+    #[inline(always)]
     fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         self.posted.append(pattern, user)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         let at = self.posted.find_receive(envelope)?;
         Some(self.posted.remove(at))
     }
 
-    #[inline]
+    #[inline(always)]
     fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.unexpected.append(Pattern::exactly(envelope), user)
     }

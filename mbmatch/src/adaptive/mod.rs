@@ -59,9 +59,10 @@
 //!
 //! # Fast paths
 //!
-//! An operation first tries a *fast path*: inlined, without calls, for a short queue or for a table
-//! without wildcards and index. It either completes or declines and leaves the queues unchanged
-//! ([`FastPath`]); then the slow path, which is not inlined, does the whole operation.
+//! An operation first tries a *fast path*: inlined, without calls, for a short queue or a table
+//! without wildcards and index, and in a table for an entry that has no links. It either completes or
+//! declines and leaves the queues unchanged ([`FastPath`]); then the slow path, which is not inlined,
+//! does the whole operation.
 //!
 //! The last entry of a table leaves by the slow path. Unless the queue becomes a short one, the table keeps its fast
 //! path, so that the next entries come by it. That the queue is empty is noticed by the first search that finds
@@ -80,10 +81,9 @@ use table::FastPath;
 use unexpected::{FIRST_AGE, UnexpectedMessages};
 
 use crate::heap::{Array, Heap};
-use crate::matcher::InMemory;
 use crate::scan::Unit;
 use crate::types::{
-    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, QueuedReceive,
+    Arrived, Envelope, Handle, Memory, Message, OutOfMemory, Outcome, Pattern, Posted, QueuedMessage, QueuedReceive,
 };
 
 // In this order: the short queue of receives is at the start, so that instructions that use it are shorter.
@@ -139,21 +139,21 @@ impl Adaptive {
         self.unexpected.compared(pattern)
     }
 
-    // The fast paths are inlined and nothing else is, so that they need no registers for the rest.
+    // The fast paths are inlined and nothing else is, so that they need no registers for the rest: what a caller's
+    // function saves at its start, each operation pays for. Receives with wildcards take a call for this reason.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
-        // Two copies: without wildcards the compiler keeps fewer values in registers.
-        if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
-            self.post_inlined(Pattern { bits, ignore: 0, source: Some(source) }, user)
-        } else {
-            self.post_inlined(pattern, user)
-        }
-    }
-
-    /// Posts a receive; inlined for each kind of pattern.
-    #[inline(always)]
-    fn post_inlined(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
+        let (0, Some(source)) = (ignore, source) else {
+            if self.unexpected.is_empty() {
+                return self.append_with_wildcards(bits, ignore, source, user).posted(Envelope::UNSET);
+            }
+            let mut envelope = Envelope::UNSET;
+            if !self.unexpected.is_short() {
+                return self.post_slow(bits, ignore, source, user, &mut envelope).posted(envelope);
+            }
+            return self.post_with_wildcards(bits, ignore, source, user, &mut envelope).posted(envelope);
+        };
         let taken = if self.unexpected.is_empty() { FastPath::NoMatch } else { self.unexpected.take_fast(pattern) };
         match taken {
             FastPath::Taken(message) => return Ok(Posted::Matched(message)),
@@ -164,27 +164,64 @@ impl Adaptive {
             }
             FastPath::Decline => {}
         }
-        self.post_slow(bits, ignore, source, user)
+        let mut envelope = Envelope::UNSET;
+        self.post_slow(bits, 0, Some(source), user, &mut envelope).posted(envelope)
+    }
+
+    /// Posts a receive with wildcards.
+    #[inline(never)]
+    fn post_with_wildcards(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+        envelope: &mut Envelope,
+    ) -> Outcome {
+        match self.unexpected.take_short(Pattern { bits, ignore, source }) {
+            Some(message) => Outcome::took(message, envelope),
+            None => self.append_with_wildcards(bits, ignore, source, user),
+        }
+    }
+
+    /// Posts a receive with wildcards that no message matches.
+    #[inline(never)]
+    fn append_with_wildcards(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Outcome {
+        match self.posted.append_short_with_wildcards(Pattern { bits, ignore, source }, user) {
+            Some(handle) => Outcome::Queued(handle),
+            None => self.append_slow(bits, ignore, source, user),
+        }
+    }
+
+    #[inline(never)]
+    fn append_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Outcome {
+        self.posted.append(Pattern { bits, ignore, source }, user).into()
     }
 
     /// Posts a receive where a fast path declined.
     #[inline(never)]
-    fn post_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
+    fn post_slow(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+        envelope: &mut Envelope,
+    ) -> Outcome {
         let pattern = Pattern { bits, ignore, source };
         if let Some(message) = self.unexpected.take_slow(pattern) {
-            return Ok(Posted::Matched(message));
+            return Outcome::took(message, envelope);
         }
-        // Two copies here too.
+        // Two copies: without wildcards the compiler keeps fewer values in registers.
         let handle = match source {
             Some(source) if ignore == 0 => self.posted.append(Pattern { bits, ignore: 0, source: Some(source) }, user),
             _ => self.posted.append(pattern, user),
         };
-        Ok(Posted::Waiting(handle?))
+        handle.into()
     }
 
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        let Envelope { bits, source } = envelope;
         let taken = if self.posted.is_empty() { FastPath::NoMatch } else { self.posted.take_fast(envelope) };
         match taken {
             FastPath::Taken(user) => return Ok(Arrived::Matched { user }),
@@ -195,17 +232,32 @@ impl Adaptive {
             }
             FastPath::Decline => {}
         }
-        self.arrive_slow(bits, source, user).value
+        self.arrive_beside_wildcards(envelope.bits, envelope.source, user).arrived()
     }
 
-    /// Delivers a message where a fast path declined.
+    /// Delivers a message where a fast path declined, which it does where a short queue has wildcards.
     #[inline(never)]
-    fn arrive_slow(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
+    fn arrive_beside_wildcards(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
         let envelope = Envelope { bits, source };
-        InMemory::new(match self.posted.take_slow(envelope) {
-            Some(user) => Ok(Arrived::Matched { user }),
-            None => self.unexpected.append(envelope, user).map(Arrived::Unexpected),
-        })
+        match self.posted.take_short(envelope) {
+            FastPath::Taken(user) => return Outcome::Matched(user),
+            FastPath::NoMatch => {
+                if let Some(handle) = self.unexpected.append_short(envelope, user) {
+                    return Outcome::Queued(handle);
+                }
+            }
+            FastPath::Decline => {}
+        }
+        self.arrive_slow(bits, source, user)
+    }
+
+    #[inline(never)]
+    fn arrive_slow(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
+        let envelope = Envelope { bits, source };
+        match self.posted.take_slow(envelope) {
+            Some(user) => Outcome::Matched(user),
+            None => self.unexpected.append(envelope, user).into(),
+        }
     }
 
     #[inline(always)]

@@ -196,22 +196,31 @@ impl ShortQueue {
     /// Stores a receive in a free slot, of which there must be one; returns the slot.
     #[inline(always)]
     pub(super) fn insert_receive(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
-        let Pattern { bits, ignore, source } = pattern;
-        let slot = self.insert_key(bits, source.unwrap_or(0));
-        // Masks of a free slot are all ones, as those of an exact receive.
-        if !pattern.is_exact() {
-            self.wildcards |= 1 << slot;
-            self.store_masks(slot, !ignore, if source.is_some() { u32::MAX } else { 0 });
+        match pattern {
+            // Masks of a free slot are all ones, as those of an exact receive.
+            Pattern { bits, ignore: 0, source: Some(source) } => {
+                self.insert_message(Envelope { bits, source }, user, stamp)
+            }
+            _ => self.insert_with_wildcards(pattern, user, stamp),
         }
+    }
+
+    /// As [`Self::insert_receive`], of a receive with wildcards.
+    #[inline(always)]
+    pub(super) fn insert_with_wildcards(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
+        let Pattern { bits, ignore, source } = pattern;
+        // Fingerprints are not compared before all wildcards have left.
+        let slot = self.insert_fingerprint(0);
+        self.wildcards |= 1 << slot;
+        self.store_masks(slot, !ignore, if source.is_some() { u32::MAX } else { 0 });
         self.store_entry(slot, Envelope { bits, source: source.unwrap_or(0) }, user, stamp);
         slot
     }
 
-    /// Stores a message in a free slot, of which there must be one; returns the slot.
+    /// Stores a message, or a receive without wildcards, in a free slot, of which there must be one; returns the slot.
     #[inline(always)]
     pub(super) fn insert_message(&mut self, Envelope { bits, source }: Envelope, user: u64, stamp: u64) -> u32 {
-        let slot = self.insert_key(bits, source);
-        // The masks have no meaning for a message.
+        let slot = self.insert_fingerprint(fingerprint(bits, source));
         self.store_entry(slot, Envelope { bits, source }, user, stamp);
         slot
     }
@@ -230,12 +239,12 @@ impl ShortQueue {
         store(&mut self.stamp, slot, stamp);
     }
 
-    /// Takes the next free slot for an entry with this key.
+    /// Takes the next free slot for an entry with this fingerprint.
     #[inline(always)]
-    fn insert_key(&mut self, bits: u64, source: u32) -> u32 {
+    fn insert_fingerprint(&mut self, fingerprint: u64) -> u32 {
         debug_assert!(self.has_room());
         let Position { shift, slot } = self.at(self.end);
-        self.fingerprints |= fingerprint(bits, source) << shift;
+        self.fingerprints |= fingerprint << shift;
         self.end = shift + FIELD_BITS;
         slot
     }
@@ -246,6 +255,12 @@ impl ShortQueue {
         if self.is_open_and_exact() {
             return self.oldest_with_key(Envelope { bits, source });
         }
+        self.oldest_accepting_beside_wildcards(Envelope { bits, source })
+    }
+
+    /// As [`Self::oldest_accepting`], where there are wildcards.
+    #[inline(always)]
+    pub(super) fn oldest_accepting_beside_wildcards(&self, Envelope { bits, source }: Envelope) -> Option<Position> {
         self.oldest_where(|receive| {
             (receive.bits ^ bits) & receive.compared | u64::from((receive.source ^ source) & receive.source_mask) == 0
         })

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::hint::unreachable_unchecked;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use crate::adaptive::{Adaptive, Ages};
@@ -15,7 +14,8 @@ use crate::list::List;
 use crate::options::{Options, Structure};
 use crate::scan::{Unit, VectorUnit};
 use crate::types::{
-    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Pattern, Posted, QueuedMessage, SourceChange,
+    Arrived, Counters, Envelope, Handle, Memory, Message, OutOfMemory, Outcome, Pattern, Posted, QueuedMessage,
+    SourceChange,
 };
 use crate::vector::Vector;
 
@@ -114,32 +114,15 @@ use counters::Side;
 /// registers from those. Counters are there: when they are off, they cost nothing.
 macro_rules! dispatch {
     ($self:ident, $structure:ident => $call:expr, else $elsewhere:expr) => {
-        // SAFETY: `inner` owns it, and the only other reference to it is through `self`.
-        if let Some($structure) = $self.fast.map(|mut fast| unsafe { fast.as_mut() }) {
+        if let Some($structure) = $self.fast() {
             $call
         } else if $self.path == Path::List {
-            // SAFETY: `path` is updated whenever `inner` or `counters` changes.
-            let Inner::List($structure) = &mut $self.inner else { unsafe { unreachable_unchecked() } };
+            let $structure = $self.list();
             $call
         } else {
             $elsewhere
         }
     };
-}
-
-/// A return value that is passed in memory and not in two registers. Where such a pair of registers
-/// joins the results of inlined code, the compiler builds the pair there too, and tests its
-/// discriminant a second time.
-pub(crate) struct InMemory<T> {
-    pub(crate) value: T,
-    _padding: [MaybeUninit<u64>; 2],
-}
-
-impl<T> InMemory<T> {
-    #[inline(always)]
-    pub(crate) fn new(value: T) -> Self {
-        Self { value, _padding: [MaybeUninit::uninit(); 2] }
-    }
 }
 
 impl Matcher {
@@ -211,6 +194,22 @@ impl Matcher {
         };
     }
 
+    /// The default structure, if `fast` is set.
+    #[inline(always)]
+    fn fast(&mut self) -> Option<&mut Adaptive> {
+        // SAFETY: `inner` owns it, and the only other reference to it is through `self`.
+        self.fast.map(|mut fast| unsafe { fast.as_mut() })
+    }
+
+    /// The list, if `path` is [`Path::List`].
+    #[inline(always)]
+    fn list(&mut self) -> &mut List {
+        debug_assert!(self.path == Path::List);
+        // SAFETY: `path` is updated whenever `inner` or `counters` changes.
+        let Inner::List(list) = &mut self.inner else { unsafe { unreachable_unchecked() } };
+        list
+    }
+
     /// Posts a receive. It takes the oldest unexpected message that it accepts, else it is queued.
     ///
     /// # Errors
@@ -224,8 +223,31 @@ impl Matcher {
     /// word, would be copied with wider loads, for which store-to-load forwarding fails.
     #[inline]
     fn post_parts(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Result<Posted, OutOfMemory> {
-        dispatch!(self, structure => structure.post(Pattern { bits, ignore, source }, user),
-            else self.post_elsewhere(bits, ignore, source, user).value)
+        if let Some(adaptive) = self.fast() {
+            return adaptive.post(Pattern { bits, ignore, source }, user);
+        }
+        let mut envelope = Envelope::UNSET;
+        if self.path == Path::List {
+            return self.post_to_list(bits, ignore, source, user, &mut envelope).posted(envelope);
+        }
+        self.post_elsewhere(bits, ignore, source, user, &mut envelope).posted(envelope)
+    }
+
+    // Not inlined, so that the search of the list takes no registers from the default structure.
+    #[inline(never)]
+    fn post_to_list(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+        envelope: &mut Envelope,
+    ) -> Outcome {
+        let (list, pattern) = (self.list(), Pattern { bits, ignore, source });
+        match list.mprobe(pattern) {
+            Some(message) => Outcome::took(message, envelope),
+            None => list.queue_receive(pattern, user).into(),
+        }
     }
 
     // Cold, so that its code is placed apart from that of the default and of the list; so are the others below.
@@ -237,16 +259,21 @@ impl Matcher {
         ignore: u64,
         source: Option<u32>,
         user: u64,
-    ) -> InMemory<Result<Posted, OutOfMemory>> {
+        envelope: &mut Envelope,
+    ) -> Outcome {
         let pattern = Pattern { bits, ignore, source };
         self.count_search_by(pattern);
-        InMemory::new(self.materialize().and_then(|()| {
-            let posted = each_mut!(&mut self.inner, structure => structure.post(pattern, user), else Err(OutOfMemory))?;
-            if let Posted::Waiting(_) = posted {
+        let posted = self.materialize().and_then(
+            |()| each_mut!(&mut self.inner, structure => structure.post(pattern, user), else Err(OutOfMemory)),
+        );
+        match posted {
+            Ok(Posted::Matched(message)) => Outcome::took(message, envelope),
+            Ok(Posted::Waiting(handle)) => {
                 self.count_appended(Side::Posted);
+                Outcome::Queued(handle)
             }
-            Ok(posted)
-        }))
+            Err(OutOfMemory) => Outcome::OutOfMemory,
+        }
     }
 
     /// Delivers an arriving message. It takes the oldest posted receive that accepts it, else it is
@@ -256,23 +283,40 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
-        dispatch!(self, structure => structure.arrive(envelope, user),
-            else self.arrive_elsewhere(envelope.bits, envelope.source, user).value)
+        if let Some(adaptive) = self.fast() {
+            adaptive.arrive(envelope, user)
+        } else if self.path == Path::List {
+            self.arrive_at_list(envelope.bits, envelope.source, user).arrived()
+        } else {
+            self.arrive_elsewhere(envelope.bits, envelope.source, user).arrived()
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_at_list(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
+        let (list, envelope) = (self.list(), Envelope { bits, source });
+        match list.take_receive(envelope) {
+            Some(user) => Outcome::Matched(user),
+            None => list.queue_message(envelope, user).into(),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn arrive_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Arrived, OutOfMemory>> {
+    fn arrive_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
         let envelope = Envelope { bits, source };
         self.count_search_for(envelope);
-        InMemory::new(self.materialize().and_then(|()| {
-            let arrived =
-                each_mut!(&mut self.inner, structure => structure.arrive(envelope, user), else Err(OutOfMemory))?;
-            if let Arrived::Unexpected(_) = arrived {
+        let arrived = self.materialize().and_then(
+            |()| each_mut!(&mut self.inner, structure => structure.arrive(envelope, user), else Err(OutOfMemory)),
+        );
+        match arrived {
+            Ok(Arrived::Matched { user }) => Outcome::Matched(user),
+            Ok(Arrived::Unexpected(handle)) => {
                 self.count_appended(Side::Unexpected);
+                Outcome::Queued(handle)
             }
-            Ok(arrived)
-        }))
+            Err(OutOfMemory) => Outcome::OutOfMemory,
+        }
     }
 
     /// The first half of [`Matcher::arrive`]: takes the oldest posted receive that accepts a message, and returns its
@@ -281,15 +325,15 @@ impl Matcher {
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         dispatch!(self, structure => structure.take_receive(envelope),
-            else if self.path == Path::Blank { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source).value })
+            else if self.path == Path::Blank { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source) })
     }
 
     #[cold]
     #[inline(never)]
-    fn take_receive_elsewhere(&mut self, bits: u64, source: u32) -> InMemory<Option<u64>> {
+    fn take_receive_elsewhere(&mut self, bits: u64, source: u32) -> Option<u64> {
         let envelope = Envelope { bits, source };
         self.count_search_for(envelope);
-        InMemory::new(each_mut!(&mut self.inner, structure => structure.take_receive(envelope), else None))
+        each_mut!(&mut self.inner, structure => structure.take_receive(envelope), else None)
     }
 
     /// The second half of [`Matcher::arrive`]: queues a message as unexpected, without a search. No posted receive may
@@ -300,19 +344,19 @@ impl Matcher {
     #[inline]
     pub fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         dispatch!(self, structure => structure.queue_message(envelope, user),
-            else self.queue_message_elsewhere(envelope.bits, envelope.source, user).value)
+            else self.queue_message_elsewhere(envelope.bits, envelope.source, user))
     }
 
     #[cold]
     #[inline(never)]
-    fn queue_message_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> InMemory<Result<Handle, OutOfMemory>> {
+    fn queue_message_elsewhere(&mut self, bits: u64, source: u32, user: u64) -> Result<Handle, OutOfMemory> {
         let envelope = Envelope { bits, source };
-        InMemory::new(self.materialize().and_then(|()| {
+        self.materialize().and_then(|()| {
             let handle =
                 each_mut!(&mut self.inner, structure => structure.queue_message(envelope, user), else Err(OutOfMemory))?;
             self.count_appended(Side::Unexpected);
             Ok(handle)
-        }))
+        })
     }
 
     /// The second half of [`Matcher::post`], of which [`Matcher::mprobe`] is the first: queues a receive, without a
@@ -323,7 +367,7 @@ impl Matcher {
     #[inline]
     pub fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
         dispatch!(self, structure => structure.queue_receive(pattern, user),
-            else self.queue_receive_elsewhere(pattern.bits, pattern.ignore, pattern.source, user).value)
+            else self.queue_receive_elsewhere(pattern.bits, pattern.ignore, pattern.source, user))
     }
 
     #[cold]
@@ -334,39 +378,39 @@ impl Matcher {
         ignore: u64,
         source: Option<u32>,
         user: u64,
-    ) -> InMemory<Result<Handle, OutOfMemory>> {
+    ) -> Result<Handle, OutOfMemory> {
         let pattern = Pattern { bits, ignore, source };
-        InMemory::new(self.materialize().and_then(|()| {
+        self.materialize().and_then(|()| {
             let handle =
                 each_mut!(&mut self.inner, structure => structure.queue_receive(pattern, user), else Err(OutOfMemory))?;
             self.count_appended(Side::Posted);
             Ok(handle)
-        }))
+        })
     }
 
     /// Removes a posted receive. Returns its user value, or `None` if the handle is stale.
     #[inline]
     pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
-        dispatch!(self, structure => structure.cancel(receive), else self.cancel_elsewhere(receive).value)
+        dispatch!(self, structure => structure.cancel(receive), else self.cancel_elsewhere(receive))
     }
 
     #[cold]
     #[inline(never)]
-    fn cancel_elsewhere(&mut self, receive: Handle) -> InMemory<Option<u64>> {
-        InMemory::new(each_mut!(&mut self.inner, structure => structure.cancel(receive), else None))
+    fn cancel_elsewhere(&mut self, receive: Handle) -> Option<u64> {
+        each_mut!(&mut self.inner, structure => structure.cancel(receive), else None)
     }
 
     /// Removes an unexpected message, for example of a process that failed. Returns its user value,
     /// or `None` if the handle is stale.
     #[inline]
     pub fn discard(&mut self, message: Handle) -> Option<u64> {
-        dispatch!(self, structure => structure.discard(message), else self.discard_elsewhere(message).value)
+        dispatch!(self, structure => structure.discard(message), else self.discard_elsewhere(message))
     }
 
     #[cold]
     #[inline(never)]
-    fn discard_elsewhere(&mut self, message: Handle) -> InMemory<Option<u64>> {
-        InMemory::new(each_mut!(&mut self.inner, structure => structure.discard(message), else None))
+    fn discard_elsewhere(&mut self, message: Handle) -> Option<u64> {
+        each_mut!(&mut self.inner, structure => structure.discard(message), else None)
     }
 
     /// Finds the oldest unexpected message that `pattern` accepts and leaves it queued.

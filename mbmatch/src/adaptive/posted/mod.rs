@@ -179,17 +179,31 @@ impl PostedReceives {
             let (key, stamp) = ((bits, source), stamp(age, EXACT));
             let slot = match self.table.append_to_fifo(key, stamp, user) {
                 Some(slot) => slot,
-                None => self.table.append_fast(key, stamp, user, |_| true)?,
+                None => self.table.append_fast(key, stamp, user)?,
             };
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
+        self.append_short(|short| short.insert_receive(pattern, user, age))
+    }
+
+    /// Appends a receive to the short queue with `insert`. `None`: it has no room.
+    #[inline(always)]
+    fn append_short(&mut self, insert: impl FnOnce(&mut ShortQueue) -> u32) -> Option<Handle> {
         if !self.short.has_room() {
             return None;
         }
-        let slot = self.short.insert_receive(pattern, user, age);
+        let age = self.age;
+        let slot = insert(&mut self.short);
         self.age = age + AGE_STEP;
         Some(handle(ShortQueue::index(slot), age))
+    }
+
+    /// Appends a receive with wildcards to the short queue. `None`: it has no room.
+    #[inline(always)]
+    pub(super) fn append_short_with_wildcards(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+        let age = self.age;
+        self.append_short(|short| short.insert_with_wildcards(pattern, user, age))
     }
 
     #[inline(always)]
@@ -202,11 +216,7 @@ impl PostedReceives {
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
         }
-        // A fast path that applies was tried before. Trying it again would take one more slot of
-        // the bitmap, and fill the table with displaced entries.
-        if !self.use_fast_path
-            && let Some(handle) = self.append_fast_mixed(pattern, user)
-        {
+        if let Some(handle) = self.append_at_head(pattern, user) {
             return Ok(handle);
         }
         let handle = self.append_with_age(pattern, user, self.age)?;
@@ -216,10 +226,10 @@ impl PostedReceives {
         Ok(handle)
     }
 
-    /// Fast path for a class that the queue already has, with wildcards or without. `None`: it does
-    /// not apply.
+    /// Appends a receive of a class that the queue already has to the table, if its key is at the head of its collision
+    /// chain or new beside at most one other. `None`: it is not, and nothing was changed.
     #[inline(always)]
-    fn append_fast_mixed(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+    fn append_at_head(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         if self.storage == Storage::ShortQueue || self.table.len() == 0 {
             return None;
         }
@@ -230,7 +240,14 @@ impl PostedReceives {
         }
         let age = self.age;
         let key = (bits & !ignore, source.unwrap_or(0));
-        let slot = self.table.append_fast(key, stamp(age, of_class), user, |other| class(other) == of_class)?;
+        let same_class = |other| class(other) == of_class;
+        let slot = if self.use_fast_path {
+            // The fast path has tried the rest. Trying it again would take one more slot of the bitmap, and fill the
+            // table with displaced entries.
+            self.table.append_to_chain(key, stamp(age, of_class), user, same_class)?
+        } else {
+            self.table.append_at_head(key, stamp(age, of_class), user, same_class)?
+        };
         self.count_in(of_class);
         self.age = age + AGE_STEP;
         Some(handle(slot, age))
@@ -310,7 +327,8 @@ impl PostedReceives {
             self.on_empty();
             return None;
         }
-        let FastPath::Taken(user) = self.table.take_fast(bits, source) else { return None };
+        let first = self.table.find(bits, source, |_| true)?;
+        let user = self.table.take(first).user;
         if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
             self.on_empty();
         } else {
@@ -357,20 +375,25 @@ impl PostedReceives {
             let is_last = self.table.len() <= 1;
             return if is_last { FastPath::Decline } else { self.table.take_fast(bits, source) };
         }
-        // Two copies: without wildcards there are fewer steps.
-        let user = if self.short.is_open_and_exact() {
-            let Some(at) = self.short.oldest_with_key(envelope) else { return FastPath::NoMatch };
-            self.short.remove_exact(at)
-        } else if self.storage == Storage::ShortQueue {
-            let Some(at) = self.short.oldest_accepting(envelope) else { return FastPath::NoMatch };
-            self.short.remove(at)
-        } else {
+        if !self.short.is_open_and_exact() {
             return FastPath::Decline;
-        };
-        FastPath::Taken(user)
+        }
+        let Some(at) = self.short.oldest_with_key(envelope) else { return FastPath::NoMatch };
+        FastPath::Taken(self.short.remove_exact(at))
     }
 
-    /// Takes the oldest receive that accepts an envelope, not from a short queue; returns its user
+    /// Takes the oldest receive that accepts an envelope from a short queue with wildcards. Declines if the queue is
+    /// not short.
+    #[inline(always)]
+    pub(super) fn take_short(&mut self, envelope: Envelope) -> FastPath<u64> {
+        if self.storage != Storage::ShortQueue {
+            return FastPath::Decline;
+        }
+        let Some(at) = self.short.oldest_accepting_beside_wildcards(envelope) else { return FastPath::NoMatch };
+        FastPath::Taken(self.short.remove(at))
+    }
+
+    /// Takes the oldest receive that accepts an envelope, where [`Self::take_fast`] declined; returns its user
     /// value.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
@@ -378,13 +401,16 @@ impl PostedReceives {
             return self.take_last(bits, source);
         }
         let (of_class, user) = match self.storage {
+            Storage::ShortQueue => {
+                return self.short.oldest_accepting(Envelope { bits, source }).map(|at| self.short.remove(at));
+            }
             Storage::OneClass if self.table.len() > 0 => {
                 let (bits, source) = self.classes.get(self.class).key(bits, source);
                 let first = self.table.find(bits, source, |_| true)?;
                 (self.class, self.table.take(first).user)
             }
             Storage::Mixed => self.take_oldest(bits, source)?,
-            Storage::ShortQueue | Storage::OneClass => return None,
+            Storage::OneClass => return None,
         };
         self.on_removed(of_class);
         Some(user)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The fast paths of posting and matching.
 //!
-//! They are inlined into the callers, make no calls, and decline whatever needs more than the head
-//! of a collision chain.
+//! Those of the queues are inlined into the callers, make no calls, and decline whatever has links: the compiler saves
+//! the registers of all that is inlined at the start of a caller's function. The others are steps of slow paths.
 
-use super::{CLEARED, EntryTable, FREE, LINKED, NIL, Oldest, Slot, is_slot};
+use super::{CLEARED, EntryTable, FREE, NIL, Oldest, Slot, is_slot};
 
 /// The result of a fast path.
 pub(in crate::adaptive) enum FastPath<T> {
@@ -28,8 +28,8 @@ impl<T> FastPath<T> {
 }
 
 impl EntryTable {
-    /// Takes the oldest entry of a key if it is the first of its collision chain; returns its user
-    /// value. The table must have been grown before.
+    /// Takes the entry of a key if it has no links: it is alone in its collision chain. Returns its user value. The
+    /// table must have been grown before.
     #[inline(always)]
     pub(in crate::adaptive) fn take_fast(&mut self, bits: u64, source: u32) -> FastPath<u64> {
         let home = self.hash.home_slot(bits, source);
@@ -38,39 +38,58 @@ impl EntryTable {
         // neither the loads from the entry nor the addresses of the stores wait for the load of the
         // head.
         if slot == home {
-            return self.take_fast_at(home, home, bits, source);
+            return self.take_alone(home, home, bits, source);
         }
         if !is_slot(slot) {
             return FastPath::NoMatch;
         }
-        self.take_fast_at(home, slot, bits, source)
+        self.take_alone(home, slot, bits, source)
     }
 
-    /// Takes the entry in `slot`, the head of its collision chain, if it has this key.
+    /// Takes the entry in `slot`, the head of its collision chain, if it has this key and no links.
     #[inline(always)]
-    fn take_fast_at(&mut self, home: u32, slot: u32, bits: u64, source: u32) -> FastPath<u64> {
-        let Slot { bits: its_bits, user, stamp, source: its_source, .. } = *self.get(slot);
-        if its_bits != bits || its_source != source {
-            return if is_slot(self.next_key(slot)) { FastPath::Decline } else { FastPath::NoMatch };
-        }
-        let mut successor = NIL;
-        // Neither, for an entry that is alone in its home slot.
-        if stamp & (LINKED | CLEARED) != 0 {
-            successor = self.successor(slot);
-            if stamp & CLEARED != 0 {
-                // SAFETY: the slot of an entry exists.
-                unsafe { self.free.release(slot) };
-            }
-        }
+    fn take_alone(&mut self, home: u32, slot: u32, bits: u64, source: u32) -> FastPath<u64> {
         let slots = &mut *self.slots;
         // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of
         // the slots again.
-        unsafe {
-            slots.get_unchecked_mut(home as usize).head = successor;
-            slots.get_unchecked_mut(slot as usize).stamp = FREE;
+        let entry = unsafe { slots.get_unchecked_mut(slot as usize) };
+        if entry.bits != bits || entry.source != source || entry.is_linked() {
+            return FastPath::Decline;
         }
+        let user = entry.user;
+        let stamp = std::mem::replace(&mut entry.stamp, FREE);
+        // SAFETY: as above.
+        unsafe { slots.get_unchecked_mut(home as usize).head = NIL };
         self.len -= 1;
+        if stamp & CLEARED != 0 {
+            // SAFETY: the slot of an entry exists.
+            unsafe { self.free.release(slot) };
+        }
         FastPath::Taken(user)
+    }
+
+    /// Appends an entry to a table that has been grown, if its home slot has no collision chain. Otherwise changes
+    /// nothing. Does not check the capacity: it is enough that a free slot is found.
+    #[inline(always)]
+    pub(in crate::adaptive) fn append_fast(&mut self, key: (u64, u32), stamp: u64, user: u64) -> Option<u32> {
+        debug_assert!(!self.slots.is_empty());
+        let home = self.hash.home_slot(key.0, key.1);
+        if is_slot(self.get(home).head) {
+            return None;
+        }
+        self.append_alone(home, key, stamp, user)
+    }
+
+    /// Appends an entry whose home slot has no collision chain, if a free slot is found at once.
+    #[inline(always)]
+    fn append_alone(&mut self, home: u32, key: (u64, u32), stamp: u64, user: u64) -> Option<u32> {
+        if self.is_free(home) {
+            self.put_alone(home, home, key, stamp, user);
+            return Some(home);
+        }
+        let slot = self.next_free_slot()?;
+        self.put_alone(home, slot, key, stamp | self.get(slot).stamp, user);
+        Some(slot)
     }
 
     /// The slot of the oldest entry of a key if it is the first of its collision chain. The table must have been grown
@@ -109,42 +128,50 @@ impl EntryTable {
         Some((user, stamp))
     }
 
-    /// Appends an entry to a table that has been grown, if its key is the first of its collision
-    /// chain or new beside at most one other. Otherwise changes nothing. Does not check the
-    /// capacity: it is enough that a free slot is found.
+    /// As [`Self::append_fast`], also for a key that is the first of its collision chain or new beside at most one
+    /// other.
     #[inline(always)]
-    pub(in crate::adaptive) fn append_fast(
+    pub(in crate::adaptive) fn append_at_head(
+        &mut self,
+        key: (u64, u32),
+        stamp: u64,
+        user: u64,
+        same_class: impl Fn(u64) -> bool,
+    ) -> Option<u32> {
+        match self.append_fast(key, stamp, user) {
+            None => self.append_to_chain(key, stamp, user, same_class),
+            appended => appended,
+        }
+    }
+
+    /// Appends an entry if its key is the first of its collision chain, or new beside one other. Otherwise changes
+    /// nothing. As [`Self::append_fast`], which leaves these to it.
+    #[inline(always)]
+    pub(in crate::adaptive) fn append_to_chain(
         &mut self,
         (bits, source): (u64, u32),
         stamp: u64,
         user: u64,
         same_class: impl Fn(u64) -> bool,
     ) -> Option<u32> {
-        debug_assert!(!self.slots.is_empty());
         let home = self.hash.home_slot(bits, source);
         let first = self.get(home).head;
-        if is_slot(first) {
-            let other = self.get(first);
-            if other.bits == bits && other.source == source && same_class(other.stamp) {
-                let slot = self.next_free_slot()?;
-                self.put_youngest(first, slot, (bits, source), stamp | self.get(slot).stamp, user);
-                self.remember_fifo((bits, source), home, slot);
-                return Some(slot);
-            }
-            if is_slot(self.next_key(first)) {
-                return None;
-            }
-            let slot = if self.is_free(home) { home } else { self.next_free_slot()? };
-            self.put(slot, (bits, source), stamp | self.get(slot).stamp, user);
-            self.push_key(home, slot, first);
+        if !is_slot(first) {
+            return None;
+        }
+        let other = self.get(first);
+        if other.bits == bits && other.source == source && same_class(other.stamp) {
+            let slot = self.next_free_slot()?;
+            self.put_youngest(first, slot, (bits, source), stamp | self.get(slot).stamp, user);
+            self.remember_fifo((bits, source), home, slot);
             return Some(slot);
         }
-        if self.is_free(home) {
-            self.put_alone(home, home, (bits, source), stamp, user);
-            return Some(home);
+        if is_slot(self.next_key(first)) {
+            return None;
         }
-        let slot = self.next_free_slot()?;
-        self.put_alone(home, slot, (bits, source), stamp | self.get(slot).stamp, user);
+        let slot = if self.is_free(home) { home } else { self.next_free_slot()? };
+        self.put(slot, (bits, source), stamp | self.get(slot).stamp, user);
+        self.push_key(home, slot, first);
         Some(slot)
     }
 
@@ -153,7 +180,7 @@ impl EntryTable {
     fn put_alone(&mut self, home: u32, slot: u32, (bits, source): (u64, u32), stamp: u64, user: u64) {
         self.len += 1;
         let slots = &mut *self.slots;
-        // SAFETY: as in `get`. One borrow, as in `take_fast_at`.
+        // SAFETY: as in `get`. One borrow, as in `take_alone`.
         unsafe {
             let entry = slots.get_unchecked_mut(slot as usize);
             (entry.bits, entry.user, entry.stamp, entry.source) = (bits, user, stamp, source);

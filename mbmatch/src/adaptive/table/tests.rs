@@ -55,14 +55,14 @@ fn every_slot_can_be_occupied_before_the_table_grows() {
     let slots = table.slots.len();
     let mut fast = 0;
     for tag in 1..slots as u64 {
-        if table.append_fast((tag, 0), 4, tag, |_| true).is_some() {
+        if table.append_at_head((tag, 0), 4, tag, |_| true).is_some() {
             fast += 1;
         } else {
             table.append((tag, 0), 4, tag, |_| true);
         }
     }
     assert!(fast > table.capacity() && table.len() as usize == slots);
-    assert!(table.append_fast((0, 1), 4, 0, |_| true).is_none());
+    assert!(table.append_at_head((0, 1), 4, 0, |_| true).is_none());
     table.make_room().unwrap();
     table.append((slots as u64, 0), 4, slots as u64, |_| true);
     assert!(table.slots.len() > slots && table.len() as usize <= table.capacity());
@@ -103,7 +103,7 @@ fn entries_are_found_after_growth_in_the_order_of_their_key() {
 /// Appends an entry as the fast paths of the queues do; `fallen_back` counts those that no fast path took.
 fn append_any(table: &mut EntryTable, key: (u64, u32), number: u64, fallen_back: &mut usize) -> u32 {
     let (stamp, user) = ((number + 1) << 2, number);
-    table.append_to_fifo(key, stamp, user).or_else(|| table.append_fast(key, stamp, user, |_| true)).unwrap_or_else(
+    table.append_to_fifo(key, stamp, user).or_else(|| table.append_at_head(key, stamp, user, |_| true)).unwrap_or_else(
         || {
             *fallen_back += 1;
             table.make_room().unwrap();

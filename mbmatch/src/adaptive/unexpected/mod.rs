@@ -259,25 +259,25 @@ impl UnexpectedMessages {
             let key = (bits, source);
             let slot = match self.table.append_to_fifo(key, age, user) {
                 Some(slot) => slot,
-                None => self.table.append_fast(key, age, user, |_| true)?,
+                None => self.table.append_fast(key, age, user)?,
             };
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
         debug_assert!(self.short.is_open() == (self.storage == Storage::ShortQueue));
+        self.append_short(envelope, user)
+    }
+
+    /// Appends a message to the short queue. `None`: it has no room.
+    #[inline(always)]
+    pub(super) fn append_short(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
         if !self.short.has_room() {
             return None;
         }
-        Some(self.append_short(envelope, user))
-    }
-
-    /// Appends a message to the short queue, which must have room.
-    #[inline(always)]
-    fn append_short(&mut self, envelope: Envelope, user: u64) -> Handle {
         let age = self.age;
         let slot = self.short.insert_message(envelope, user, age);
         self.age = age + AGE_STEP;
-        handle(ShortQueue::index(slot), age)
+        Some(handle(ShortQueue::index(slot), age))
     }
 
     #[cfg(test)]
@@ -289,11 +289,19 @@ impl UnexpectedMessages {
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
         self.settle();
         // The caller may have declined the fast path of the other queue without trying this one.
-        if self.short.has_room() {
-            return Ok(self.append_short(Envelope { bits, source }, user));
+        if let Some(handle) = self.append_short(Envelope { bits, source }, user) {
+            return Ok(handle);
         }
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
+        }
+        // The fast path has tried the rest; as in the queue of receives.
+        if self.use_fast_path
+            && let Some(slot) = self.table.append_to_chain((bits, source), self.age, user, |_| true)
+        {
+            let handle = handle(slot, self.age);
+            self.age += AGE_STEP;
+            return Ok(handle);
         }
         let slots = self.table.slots();
         self.table.make_room()?;
@@ -370,7 +378,8 @@ impl UnexpectedMessages {
             self.on_empty();
             return None;
         }
-        let FastPath::Taken(user) = self.table.take_fast(bits, source) else { return None };
+        let first = self.table.find(bits, source, |_| true)?;
+        let user = self.table.take(first).user;
         if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
             self.on_empty();
         } else {
@@ -391,35 +400,38 @@ impl UnexpectedMessages {
     /// The oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
-        if !self.short.has_entries() {
-            if self.is_empty() {
-                return None;
-            }
-            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.probe_slow(pattern) };
-            return match self.table.find_fast(bits, source) {
-                FastPath::Taken(slot) => Some(self.queued_in_table(slot)),
-                FastPath::NoMatch if self.table.len() > 0 => None,
-                FastPath::NoMatch | FastPath::Decline => self.probe_slow(pattern),
-            };
+        if self.short.has_entries() {
+            return self.short.oldest_accepted(pattern).map(|at| self.queued_in_short(at));
         }
-        self.short.oldest_accepted(pattern).map(|at| self.queued_in_short(at))
+        if self.is_empty() {
+            return None;
+        }
+        let Pattern { bits, ignore, source } = pattern;
+        if let (0, Some(source)) = (ignore, source) {
+            match self.table.find_fast(bits, source) {
+                FastPath::Taken(slot) => return Some(self.queued_in_table(slot)),
+                FastPath::NoMatch if self.table.len() > 0 => return None,
+                FastPath::NoMatch | FastPath::Decline => {}
+            }
+        }
+        self.probe_slow(bits, ignore, source)
     }
 
     /// As [`Self::probe`], in a table. Outlined, since a probe of a short queue takes a few cycles.
     #[cold]
     #[inline(never)]
-    fn probe_slow(&mut self, pattern: Pattern) -> Option<QueuedMessage> {
+    fn probe_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<QueuedMessage> {
         if self.table.len() == 0 {
             self.settle();
             return None;
         }
-        match pattern.source {
-            Some(source) if pattern.ignore == 0 => {
-                let first = self.table.find(pattern.bits, source, |_| true)?;
+        match source {
+            Some(source) if ignore == 0 => {
+                let first = self.table.find(bits, source, |_| true)?;
                 Some(self.queued_in_table(first.slot))
             }
             _ => {
-                let slot = self.find_oldest(pattern)?;
+                let slot = self.find_oldest(Pattern { bits, ignore, source })?;
                 Some(self.queued_in_table(slot))
             }
         }
@@ -463,6 +475,12 @@ impl UnexpectedMessages {
         Message { user, envelope: Envelope { bits, source } }
     }
 
+    /// Whether all messages are in the short queue.
+    #[inline(always)]
+    pub(super) fn is_short(&self) -> bool {
+        self.storage == Storage::ShortQueue
+    }
+
     /// Fast path of matching: takes the oldest message that a pattern accepts.
     #[inline(always)]
     pub(super) fn take_fast(&mut self, pattern: Pattern) -> FastPath<Message> {
@@ -490,10 +508,22 @@ impl UnexpectedMessages {
                 FastPath::Taken(_) | FastPath::Decline => FastPath::Decline,
             };
         }
-        let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
+        if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
+            let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
+            let user = self.short.remove_exact(at);
+            return FastPath::Taken(Message { user, envelope: Envelope { bits, source } });
+        }
+        self.take_short(pattern).map_or(FastPath::NoMatch, FastPath::Taken)
+    }
+
+    /// Takes the oldest message that a pattern accepts from the short queue, where all messages must be.
+    #[inline(always)]
+    pub(super) fn take_short(&mut self, pattern: Pattern) -> Option<Message> {
+        debug_assert!(self.is_short());
+        let at = self.short.oldest_accepted(pattern)?;
         let message = self.message_at(at);
         self.short.remove_exact(at);
-        FastPath::Taken(message)
+        Some(message)
     }
 
     /// Takes the oldest message that a pattern accepts.
