@@ -12,8 +12,9 @@
 //! What they find is also the oldest message of its key, so that it leaves the table in a few steps.
 //! The two are in the same memory, one at a time. A search that the lists cannot answer builds the
 //! index in their place. Searches that they could answer scan the index, and build them again once
-//! they have passed enough of it to pay for that; each time that the index comes back doubles what
-//! pays, so that a program that needs both does not change between them.
+//! they have passed enough of it to pay for that. Each time that the index comes back before the lists
+//! have paid for both changes doubles what pays, so that a program that needs both in turns does not
+//! change between them, and one that needs them in phases does.
 //!
 //! Programs without wildcards build neither. Both are dropped when the queue is empty, if they were
 //! not used since the queue was last empty or if the queue becomes a short one.
@@ -116,9 +117,10 @@ pub(super) struct UnexpectedMessages {
     /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
     /// which is loaded with its neighbours right after this is stored: store-to-load forwarding would fail.
     index_used: u32,
-    /// The blocks of the index that receives which need none have passed since it was built.
-    blocks_passed: u32,
-    /// How often the index took the place of the lists, since there was neither.
+    /// The blocks of the index that receives which need none have passed since it was built; or those that the lists
+    /// have spared them since these were built.
+    blocks: u32,
+    /// How often in succession the index took the place of lists that had not paid for both changes.
     returns: u8,
     /// The age of the next message.
     age: u64,
@@ -140,7 +142,7 @@ impl UnexpectedMessages {
             use_fast_path: false,
             storage: Storage::ShortQueue,
             index_used: 0,
-            blocks_passed: 0,
+            blocks: 0,
             returns: 0,
             age,
             age_when_empty: age,

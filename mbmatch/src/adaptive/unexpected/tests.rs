@@ -5,6 +5,7 @@ use fastrand::Rng;
 
 use super::wildcards::last_age_before;
 use super::*;
+use crate::log::LANES;
 use crate::scan::VectorUnit;
 
 fn envelope(number: u32) -> Envelope {
@@ -267,6 +268,62 @@ fn a_search_from_any_source_compares_as_much_in_a_deep_queue_as_in_a_shallow_one
             assert!(messages.compared(Pattern { bits: 1 << 40, ..youngest }) <= 3);
         }
     }
+}
+
+/// The number of searches from any source by match bits that scan the index before there are lists again, in each of
+/// six phases: such searches behind all messages, `searches` of them once there are lists, and one that needs the
+/// index.
+fn scans_in_phases(depth: u32, searches: u32) -> Vec<u32> {
+    let (mut queue, _) = messages(depth);
+    let absent = Pattern { bits: u64::from(depth), ignore: 0, source: None };
+    let scans = (0..6).map(|_| {
+        let scans = (0..1 << 20)
+            .find(|_| {
+                assert_eq!(queue.probe(absent), None);
+                queue.storage == Storage::ByBits
+            })
+            .expect("lists come back");
+        (1..searches).for_each(|_| assert_eq!(queue.probe(absent), None));
+        assert!(queue.probe(ANY).is_some());
+        assert_eq!(queue.storage, Storage::Indexed);
+        scans
+    });
+    scans.collect()
+}
+
+/// A program with long phases of one kind of search changes between index and lists in each; one that needs the index
+/// again after each few searches of the lists changes less and less often.
+#[test]
+fn lists_come_back_early_if_they_have_paid_before() {
+    // Enough messages that few searches pass as many blocks as there are slots.
+    let depth = if cfg!(miri) { 600 } else { 1000 };
+    let (queue, _) = messages(depth);
+    let pays = queue.table.slots().div_ceil(depth.div_ceil(LANES));
+    let phases = scans_in_phases(depth, 3 * pays);
+    assert_eq!(phases, [vec![0], vec![pays - 1; 5]].concat());
+    let turns = scans_in_phases(depth, 2);
+    assert!(turns[0] == 0 && (1..6).all(|turn| turns[turn].abs_diff(pays << turn) <= 1 << turn), "{turns:?} {pays}");
+}
+
+/// Lists that are built after a time without wildcards have spared nothing yet.
+#[test]
+fn lists_of_an_earlier_time_have_paid_for_nothing() {
+    let depth = 600;
+    let absent = Pattern { bits: u64::from(depth), ignore: 0, source: None };
+    let (mut queue, _) = messages(depth);
+    (0..1000).for_each(|_| assert_eq!(queue.probe(absent), None));
+    assert!(queue.blocks / 2 >= queue.table.slots());
+    // Two times without wildcards: the lists stay for the first, since they were used before it.
+    for storage in [Storage::ByBits, Storage::Table] {
+        (0..depth).for_each(|n| assert!(queue.take(Pattern::exactly(envelope(n))).is_some()));
+        assert_eq!(queue.take(Pattern::exactly(envelope(0))), None);
+        assert_eq!(queue.storage, storage);
+        (0..depth).for_each(|n| _ = queue.append_any(envelope(n), n.into()).unwrap());
+    }
+    assert_eq!(queue.probe(absent), None);
+    assert_eq!((queue.storage, queue.returns), (Storage::ByBits, 0));
+    assert!(queue.probe(ANY).is_some());
+    assert_eq!((queue.storage, queue.returns), (Storage::Indexed, 1));
 }
 
 /// Ages come back from generations in their order, beyond a period of those too.

@@ -71,6 +71,9 @@ impl UnexpectedMessages {
         let by_bits = is_of_bits(pattern);
         if by_bits && (self.storage == Storage::ByBits || self.storage == Storage::Table && self.build_lists().is_ok())
         {
+            // Of an index it would have passed this many blocks at most, as a search does whose message is the
+            // youngest.
+            self.blocks = self.blocks.saturating_add(self.table.len() / LANES);
             return self.index.oldest_with_bits(&self.table, pattern.bits);
         }
         if self.storage != Storage::Indexed && self.build_index().is_err() {
@@ -89,13 +92,13 @@ impl UnexpectedMessages {
 
     /// A search by match bits alone found this position of the index, or none. Builds lists by match bits if such
     /// searches have passed as many blocks as the table has slots: then they took about as long as building takes, or a
-    /// multiple after the index has taken the place of lists.
+    /// multiple after the index has taken the place of lists too early.
     #[cold]
     #[inline(never)]
     fn count_passed(&mut self, found: Option<u32>) {
-        self.blocks_passed = self.blocks_passed.saturating_add(self.index.blocks_before(found) as u32);
-        if self.blocks_passed >> self.returns >= self.table.slots() {
-            self.blocks_passed = 0;
+        self.blocks = self.blocks.saturating_add(self.index.blocks_before(found) as u32);
+        if self.blocks >> self.returns >= self.table.slots() {
+            self.blocks = 0;
             // Without memory, the index stays.
             let _unchanged = self.build_lists();
         }
@@ -129,7 +132,7 @@ impl UnexpectedMessages {
         for &slot in slots.iter() {
             self.index.append_to_list(&self.table, slot);
         }
-        (self.storage, self.use_fast_path) = (Storage::ByBits, false);
+        (self.storage, self.use_fast_path, self.blocks) = (Storage::ByBits, false, 0);
         Ok(())
     }
 
@@ -151,8 +154,13 @@ impl UnexpectedMessages {
         self.index.reserve(self.table.len() as usize)?;
         self.table.for_each_entry(|slot, envelope, age| messages.push((age, slot, envelope)));
         messages.sort_unstable_by_key(|(age, ..)| *age);
-        self.blocks_passed = 0;
-        self.returns = if self.storage == Storage::ByBits { (self.returns + 1).min(u32::BITS as u8 - 1) } else { 0 };
+        // What both changes take, see `count_passed`.
+        let paid = self.blocks / 2 >= self.table.slots();
+        self.returns = match self.storage {
+            Storage::ByBits if !paid => (self.returns + 1).min(u32::BITS as u8 - 1),
+            _ => 0,
+        };
+        self.blocks = 0;
         for &(age, slot, envelope) in messages.iter() {
             // The index was empty, and blocks for all messages are reserved.
             let made = self.index.make_room();
