@@ -18,7 +18,7 @@ impl Envelope {
     /// [`Matcher::change_source`](crate::Matcher::change_source) gives the number.
     pub const UNKNOWN_SOURCE: u32 = u32::MAX;
 
-    /// A place for an envelope.
+    /// What [`Outcome::posted`] gets where no message matched, and does not read.
     pub(crate) const UNSET: Self = Self { bits: 0, source: 0 };
 }
 

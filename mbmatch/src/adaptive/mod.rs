@@ -60,9 +60,9 @@
 //! # Fast paths
 //!
 //! An operation first tries a *fast path*: inlined, without calls, for a short queue or a table
-//! without wildcards and index, and in a table for an entry that has no links. It either completes or
-//! declines and leaves the queues unchanged ([`FastPath`]); then the slow path, which is not inlined,
-//! does the whole operation.
+//! without wildcards and index, and in a table for the FIFO queue and for entries without links. It
+//! either completes or declines and leaves the queues unchanged ([`FastPath`]); then the slow path,
+//! which a post or an arrival does not inline, does the whole operation.
 //!
 //! The last entry of a table leaves by the slow path. Unless the queue becomes a short one, the table keeps its fast
 //! path, so that the next entries come by it. That the queue is empty is noticed by the first search that finds
@@ -139,8 +139,8 @@ impl Adaptive {
         self.unexpected.compared(pattern)
     }
 
-    // The fast paths are inlined and nothing else is, so that they need no registers for the rest: what a caller's
-    // function saves at its start, each operation pays for. Receives with wildcards take a call for this reason.
+    // The fast path is inlined and nothing else is, here and in `arrive`: a caller's function saves, at its start, the
+    // registers of all that is inlined in it. Receives with wildcards take a call for this reason.
     #[inline(always)]
     pub(crate) fn post(&mut self, pattern: Pattern, user: u64) -> Result<Posted, OutOfMemory> {
         let Pattern { bits, ignore, source } = pattern;
@@ -149,26 +149,26 @@ impl Adaptive {
                 return self.append_with_wildcards(bits, ignore, source, user).posted(Envelope::UNSET);
             }
             let mut envelope = Envelope::UNSET;
-            if !self.unexpected.is_short() {
-                return self.post_slow(bits, ignore, source, user, &mut envelope).posted(envelope);
+            if self.unexpected.is_short() {
+                return self.post_with_wildcards(bits, ignore, source, user, &mut envelope).posted(envelope);
             }
-            return self.post_with_wildcards(bits, ignore, source, user, &mut envelope).posted(envelope);
+            return self.post_slow(bits, ignore, source, user, &mut envelope).posted(envelope);
         };
         let taken = if self.unexpected.is_empty() { FastPath::NoMatch } else { self.unexpected.take_fast(pattern) };
         match taken {
-            FastPath::Taken(message) => return Ok(Posted::Matched(message)),
-            FastPath::NoMatch => {
-                if let Some(handle) = self.posted.append_fast(pattern, user) {
-                    return Ok(Posted::Waiting(handle));
-                }
+            FastPath::Taken(message) => Ok(Posted::Matched(message)),
+            FastPath::NoMatch => match self.posted.append_fast(pattern, user) {
+                Some(handle) => Ok(Posted::Waiting(handle)),
+                None => self.append_slow(bits, 0, Some(source), user).posted(Envelope::UNSET),
+            },
+            FastPath::Decline => {
+                let mut envelope = Envelope::UNSET;
+                self.post_slow(bits, 0, Some(source), user, &mut envelope).posted(envelope)
             }
-            FastPath::Decline => {}
         }
-        let mut envelope = Envelope::UNSET;
-        self.post_slow(bits, 0, Some(source), user, &mut envelope).posted(envelope)
     }
 
-    /// Posts a receive with wildcards.
+    /// Posts a receive with wildcards where all messages are in a short queue.
     #[inline(never)]
     fn post_with_wildcards(
         &mut self,
@@ -184,7 +184,7 @@ impl Adaptive {
         }
     }
 
-    /// Posts a receive with wildcards that no message matches.
+    /// Posts a receive with wildcards that accepts no message.
     #[inline(never)]
     fn append_with_wildcards(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Outcome {
         match self.posted.append_short_with_wildcards(Pattern { bits, ignore, source }, user) {
@@ -193,12 +193,7 @@ impl Adaptive {
         }
     }
 
-    #[inline(never)]
-    fn append_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Outcome {
-        self.posted.append(Pattern { bits, ignore, source }, user).into()
-    }
-
-    /// Posts a receive where a fast path declined.
+    /// Posts a receive where the fast path of taking a message declined.
     #[inline(never)]
     fn post_slow(
         &mut self,
@@ -212,52 +207,71 @@ impl Adaptive {
         if let Some(message) = self.unexpected.take_slow(pattern) {
             return Outcome::took(message, envelope);
         }
+        match self.posted.append_fast(pattern, user) {
+            Some(handle) => Outcome::Queued(handle),
+            None => self.append_slow(bits, ignore, source, user),
+        }
+    }
+
+    /// Posts a receive that accepts no message, where the fast path declined.
+    #[inline(never)]
+    fn append_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, user: u64) -> Outcome {
         // Two copies: without wildcards the compiler keeps fewer values in registers.
-        let handle = match source {
-            Some(source) if ignore == 0 => self.posted.append(Pattern { bits, ignore: 0, source: Some(source) }, user),
-            _ => self.posted.append(pattern, user),
-        };
-        handle.into()
+        match source {
+            Some(source) if ignore == 0 => {
+                self.posted.append(Pattern { bits, ignore: 0, source: Some(source) }, user).into()
+            }
+            _ => self.posted.append(Pattern { bits, ignore, source }, user).into(),
+        }
     }
 
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: Envelope, user: u64) -> Result<Arrived, OutOfMemory> {
+        let Envelope { bits, source } = envelope;
         let taken = if self.posted.is_empty() { FastPath::NoMatch } else { self.posted.take_fast(envelope) };
         match taken {
-            FastPath::Taken(user) => return Ok(Arrived::Matched { user }),
-            FastPath::NoMatch => {
-                if let Some(handle) = self.unexpected.append_fast(envelope, user) {
-                    return Ok(Arrived::Unexpected(handle));
-                }
-            }
-            FastPath::Decline => {}
+            FastPath::Taken(user) => Ok(Arrived::Matched { user }),
+            FastPath::NoMatch => match self.unexpected.append_fast(envelope, user) {
+                Some(handle) => Ok(Arrived::Unexpected(handle)),
+                None => self.append_message_slow(bits, source, user).arrived(),
+            },
+            FastPath::Decline => self.arrive_declined(bits, source, user).arrived(),
         }
-        self.arrive_beside_wildcards(envelope.bits, envelope.source, user).arrived()
     }
 
-    /// Delivers a message where a fast path declined, which it does where a short queue has wildcards.
+    /// Delivers a message where the fast path of taking a receive declined: a short queue with wildcards, or as
+    /// [`Self::arrive_slow`].
     #[inline(never)]
-    fn arrive_beside_wildcards(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
-        let envelope = Envelope { bits, source };
-        match self.posted.take_short(envelope) {
-            FastPath::Taken(user) => return Outcome::Matched(user),
-            FastPath::NoMatch => {
-                if let Some(handle) = self.unexpected.append_short(envelope, user) {
-                    return Outcome::Queued(handle);
-                }
-            }
-            FastPath::Decline => {}
+    fn arrive_declined(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
+        match self.posted.take_short(Envelope { bits, source }) {
+            FastPath::Taken(user) => Outcome::Matched(user),
+            FastPath::NoMatch => self.append_message(bits, source, user),
+            FastPath::Decline => self.arrive_slow(bits, source, user),
         }
-        self.arrive_slow(bits, source, user)
     }
 
+    /// Delivers a message where the receives are in a table, or scanned.
     #[inline(never)]
     fn arrive_slow(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
-        let envelope = Envelope { bits, source };
-        match self.posted.take_slow(envelope) {
+        match self.posted.take_slow(Envelope { bits, source }) {
             Some(user) => Outcome::Matched(user),
-            None => self.unexpected.append(envelope, user).into(),
+            None => self.append_message(bits, source, user),
         }
+    }
+
+    /// Queues a message that no receive accepts.
+    #[inline(never)]
+    fn append_message(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
+        match self.unexpected.append_fast(Envelope { bits, source }, user) {
+            Some(handle) => Outcome::Queued(handle),
+            None => self.append_message_slow(bits, source, user),
+        }
+    }
+
+    /// As [`Self::append_message`], where the fast path declined.
+    #[inline(never)]
+    fn append_message_slow(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
+        self.unexpected.append(Envelope { bits, source }, user).into()
     }
 
     #[inline(always)]

@@ -10,7 +10,8 @@
 //! The two words hold the order of age, so that inserting and removing an entry shifts bits and
 //! moves no entry. Fields of both words have the same width, so that one shift and one mask serve
 //! both. Where neither side has wildcards, the fingerprint of the key is compared with all nine in
-//! one word, without a branch for each entry; the lowest match is the oldest.
+//! one word, without a branch for each entry; the lowest match is the oldest. That of a receive with
+//! wildcards is 0.
 //!
 //! Safety: every `unsafe` block omits a bounds check. Slots come from the order word, which holds
 //! only slots, or from a handle that was checked.
@@ -102,7 +103,7 @@ pub(super) struct ShortQueue {
     forwarded: u32,
     /// Slots by age, the oldest in the lowest bits, then the free slots.
     order: u64,
-    /// Fingerprints by age, then zeros.
+    /// Fingerprints by age, 0 of a receive with wildcards; then zeros.
     fingerprints: u64,
     /// The fields of the entries by slot, each in an array of its own: a slot number is then an index without a
     /// multiplication.
@@ -199,7 +200,7 @@ impl ShortQueue {
         match pattern {
             // Masks of a free slot are all ones, as those of an exact receive.
             Pattern { bits, ignore: 0, source: Some(source) } => {
-                self.insert_message(Envelope { bits, source }, user, stamp)
+                self.insert_exact(Envelope { bits, source }, user, stamp)
             }
             _ => self.insert_with_wildcards(pattern, user, stamp),
         }
@@ -209,7 +210,7 @@ impl ShortQueue {
     #[inline(always)]
     pub(super) fn insert_with_wildcards(&mut self, pattern: Pattern, user: u64, stamp: u64) -> u32 {
         let Pattern { bits, ignore, source } = pattern;
-        // Fingerprints are not compared before all wildcards have left.
+        // Fingerprints are not compared while there are wildcards, and this one leaves with its entry.
         let slot = self.insert_fingerprint(0);
         self.wildcards |= 1 << slot;
         self.store_masks(slot, !ignore, if source.is_some() { u32::MAX } else { 0 });
@@ -219,7 +220,7 @@ impl ShortQueue {
 
     /// Stores a message, or a receive without wildcards, in a free slot, of which there must be one; returns the slot.
     #[inline(always)]
-    pub(super) fn insert_message(&mut self, Envelope { bits, source }: Envelope, user: u64, stamp: u64) -> u32 {
+    pub(super) fn insert_exact(&mut self, Envelope { bits, source }: Envelope, user: u64, stamp: u64) -> u32 {
         let slot = self.insert_fingerprint(fingerprint(bits, source));
         self.store_entry(slot, Envelope { bits, source }, user, stamp);
         slot
@@ -481,7 +482,7 @@ mod tests {
     const ANY: Pattern = Pattern { bits: 0, ignore: u64::MAX, source: None };
 
     fn message(short: &mut ShortQueue, bits: u64, age: u64) -> u32 {
-        short.insert_message(Envelope { bits, source: 0 }, age, age)
+        short.insert_exact(Envelope { bits, source: 0 }, age, age)
     }
 
     fn first(short: &ShortQueue, pattern: Pattern) -> Option<u64> {

@@ -117,7 +117,8 @@ macro_rules! dispatch {
         if let Some($structure) = $self.fast() {
             $call
         } else if $self.path == Path::List {
-            let $structure = $self.list();
+            // SAFETY: just compared.
+            let $structure = unsafe { $self.list() };
             $call
         } else {
             $elsewhere
@@ -201,11 +202,13 @@ impl Matcher {
         self.fast.map(|mut fast| unsafe { fast.as_mut() })
     }
 
-    /// The list, if `path` is [`Path::List`].
+    /// The list.
+    ///
+    /// # Safety
+    /// `path` is [`Path::List`].
     #[inline(always)]
-    fn list(&mut self) -> &mut List {
-        debug_assert!(self.path == Path::List);
-        // SAFETY: `path` is updated whenever `inner` or `counters` changes.
+    unsafe fn list(&mut self) -> &mut List {
+        // SAFETY: the caller's contract; `path` is updated whenever `inner` or `counters` changes.
         let Inner::List(list) = &mut self.inner else { unsafe { unreachable_unchecked() } };
         list
     }
@@ -243,7 +246,8 @@ impl Matcher {
         user: u64,
         envelope: &mut Envelope,
     ) -> Outcome {
-        let (list, pattern) = (self.list(), Pattern { bits, ignore, source });
+        let Inner::List(list) = &mut self.inner else { unreachable!("`path` says that it is a list") };
+        let pattern = Pattern { bits, ignore, source };
         match list.mprobe(pattern) {
             Some(message) => Outcome::took(message, envelope),
             None => list.queue_receive(pattern, user).into(),
@@ -294,7 +298,8 @@ impl Matcher {
 
     #[inline(never)]
     fn arrive_at_list(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
-        let (list, envelope) = (self.list(), Envelope { bits, source });
+        let Inner::List(list) = &mut self.inner else { unreachable!("`path` says that it is a list") };
+        let envelope = Envelope { bits, source };
         match list.take_receive(envelope) {
             Some(user) => Outcome::Matched(user),
             None => list.queue_message(envelope, user).into(),
@@ -325,7 +330,8 @@ impl Matcher {
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
         dispatch!(self, structure => structure.take_receive(envelope),
-            else if self.path == Path::Blank { None } else { self.take_receive_elsewhere(envelope.bits, envelope.source) })
+            else if self.path == Path::Blank { None }
+            else { self.take_receive_elsewhere(envelope.bits, envelope.source) })
     }
 
     #[cold]

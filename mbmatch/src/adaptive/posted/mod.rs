@@ -184,17 +184,17 @@ impl PostedReceives {
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
-        self.append_short(|short| short.insert_receive(pattern, user, age))
+        self.append_short(|short, age| short.insert_receive(pattern, user, age))
     }
 
-    /// Appends a receive to the short queue with `insert`. `None`: it has no room.
+    /// Appends a receive of the next age to the short queue with `insert`. `None`: it has no room.
     #[inline(always)]
-    fn append_short(&mut self, insert: impl FnOnce(&mut ShortQueue) -> u32) -> Option<Handle> {
+    fn append_short(&mut self, insert: impl FnOnce(&mut ShortQueue, u64) -> u32) -> Option<Handle> {
         if !self.short.has_room() {
             return None;
         }
         let age = self.age;
-        let slot = insert(&mut self.short);
+        let slot = insert(&mut self.short, age);
         self.age = age + AGE_STEP;
         Some(handle(ShortQueue::index(slot), age))
     }
@@ -202,8 +202,7 @@ impl PostedReceives {
     /// Appends a receive with wildcards to the short queue. `None`: it has no room.
     #[inline(always)]
     pub(super) fn append_short_with_wildcards(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
-        let age = self.age;
-        self.append_short(|short| short.insert_with_wildcards(pattern, user, age))
+        self.append_short(|short, age| short.insert_with_wildcards(pattern, user, age))
     }
 
     #[inline(always)]
@@ -226,8 +225,8 @@ impl PostedReceives {
         Ok(handle)
     }
 
-    /// Appends a receive of a class that the queue already has to the table, if its key is at the head of its collision
-    /// chain or new beside at most one other. `None`: it is not, and nothing was changed.
+    /// Appends a receive of a class that the queue already has to the table, at the head of a collision chain. `None`:
+    /// it has another place, and no entry was changed.
     #[inline(always)]
     fn append_at_head(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
         if self.storage == Storage::ShortQueue || self.table.len() == 0 {
@@ -382,8 +381,8 @@ impl PostedReceives {
         FastPath::Taken(self.short.remove_exact(at))
     }
 
-    /// Takes the oldest receive that accepts an envelope from a short queue with wildcards. Declines if the queue is
-    /// not short.
+    /// Takes the oldest receive that accepts an envelope from a short queue, which may have wildcards: the masks of
+    /// receives without them are all ones. Declines if the queue is not short.
     #[inline(always)]
     pub(super) fn take_short(&mut self, envelope: Envelope) -> FastPath<u64> {
         if self.storage != Storage::ShortQueue {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The fast paths of posting and matching.
 //!
-//! Those of the queues are inlined into the callers, make no calls, and decline whatever has links: the compiler saves
-//! the registers of all that is inlined at the start of a caller's function. The others are steps of slow paths.
+//! Those of the queues are inlined into the callers, make no calls, and decline entries with links, which only the FIFO
+//! queue handles: the compiler saves the registers of all that is inlined at the start of a caller's function. The
+//! others are steps of slow paths.
 
 use super::{CLEARED, EntryTable, FREE, NIL, Oldest, Slot, is_slot};
 
@@ -53,8 +54,11 @@ impl EntryTable {
         // SAFETY: as in `get`. One borrow, since `get_mut` after a store would load the address of
         // the slots again.
         let entry = unsafe { slots.get_unchecked_mut(slot as usize) };
-        if entry.bits != bits || entry.source != source || entry.is_linked() {
+        if entry.is_linked() {
             return FastPath::Decline;
+        }
+        if entry.bits != bits || entry.source != source {
+            return FastPath::NoMatch;
         }
         let user = entry.user;
         let stamp = std::mem::replace(&mut entry.stamp, FREE);
@@ -128,8 +132,7 @@ impl EntryTable {
         Some((user, stamp))
     }
 
-    /// As [`Self::append_fast`], also for a key that is the first of its collision chain or new beside at most one
-    /// other.
+    /// Appends an entry by [`Self::append_fast`] or [`Self::append_to_chain`].
     #[inline(always)]
     pub(in crate::adaptive) fn append_at_head(
         &mut self,
@@ -144,8 +147,8 @@ impl EntryTable {
         }
     }
 
-    /// Appends an entry if its key is the first of its collision chain, or new beside one other. Otherwise changes
-    /// nothing. As [`Self::append_fast`], which leaves these to it.
+    /// Appends an entry whose home slot has a collision chain, if its key is the first of the chain or new beside one
+    /// other. Otherwise changes nothing. Does not check the capacity, as [`Self::append_fast`].
     #[inline(always)]
     pub(in crate::adaptive) fn append_to_chain(
         &mut self,

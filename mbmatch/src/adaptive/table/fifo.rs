@@ -86,7 +86,7 @@ impl EntryTable {
     }
 
     /// Appends an entry if the list has its key and the slot after the youngest is free. Otherwise changes nothing.
-    /// As [`EntryTable::append_fast`], in a table of one class.
+    /// The table is of one class. Does not check the capacity, as [`EntryTable::append_fast`].
     #[inline(always)]
     pub(in crate::adaptive) fn append_to_fifo(
         &mut self,

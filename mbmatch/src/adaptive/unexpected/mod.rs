@@ -117,8 +117,8 @@ pub(super) struct UnexpectedMessages {
     /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
     /// which is loaded with its neighbours right after this is stored: store-to-load forwarding would fail.
     index_used: u32,
-    /// The blocks of the index that receives which need none have passed since it was built; or those that the lists
-    /// have spared them since these were built.
+    /// The blocks of the index that receives which need none have passed since it was built; or an estimate of
+    /// those that the lists have spared them since these were built.
     blocks: u32,
     /// How often in succession the index took the place of lists that had not paid for both changes.
     returns: u8,
@@ -277,7 +277,7 @@ impl UnexpectedMessages {
             return None;
         }
         let age = self.age;
-        let slot = self.short.insert_message(envelope, user, age);
+        let slot = self.short.insert_exact(envelope, user, age);
         self.age = age + AGE_STEP;
         Some(handle(ShortQueue::index(slot), age))
     }

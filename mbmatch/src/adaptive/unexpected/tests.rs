@@ -270,39 +270,41 @@ fn a_search_from_any_source_compares_as_much_in_a_deep_queue_as_in_a_shallow_one
     }
 }
 
-/// The number of searches from any source by match bits that scan the index before there are lists again, in each of
-/// six phases: such searches behind all messages, `searches` of them once there are lists, and one that needs the
-/// index.
-fn scans_in_phases(depth: u32, searches: u32) -> Vec<u32> {
+/// In each of several phases: searches from any source by match bits, behind all messages, until there are lists; then
+/// as many as the lists are to spare blocks, in slots of the table; then one search that needs the index. Returns the
+/// number of searches that scanned the index, in those that lists cost at first.
+fn prices(depth: u32, spared: &[u32]) -> Vec<f64> {
     let (mut queue, _) = messages(depth);
     let absent = Pattern { bits: u64::from(depth), ignore: 0, source: None };
-    let scans = (0..6).map(|_| {
-        let scans = (0..1 << 20)
-            .find(|_| {
-                assert_eq!(queue.probe(absent), None);
-                queue.storage == Storage::ByBits
-            })
-            .expect("lists come back");
-        (1..searches).for_each(|_| assert_eq!(queue.probe(absent), None));
+    let (slots, blocks) = (queue.table.slots(), depth.div_ceil(LANES));
+    let phase = |spared: &u32| {
+        let mut scans = 0;
+        loop {
+            assert_eq!(queue.probe(absent), None);
+            if queue.storage == Storage::ByBits {
+                break;
+            }
+            scans += 1;
+        }
+        // The last search of the index, which built the lists, or the first of the lists.
+        (0..spared * slots / blocks).for_each(|_| assert_eq!(queue.probe(absent), None));
         assert!(queue.probe(ANY).is_some());
         assert_eq!(queue.storage, Storage::Indexed);
-        scans
-    });
-    scans.collect()
+        f64::from(scans) / f64::from(slots.div_ceil(blocks))
+    };
+    spared.iter().map(phase).collect()
 }
 
-/// A program with long phases of one kind of search changes between index and lists in each; one that needs the index
-/// again after each few searches of the lists changes less and less often.
+/// A program with long phases of one kind of search changes between index and lists in each, also after shorter ones;
+/// for one that needs the index again before the lists have paid for both changes, they cost twice as much each time.
 #[test]
 fn lists_come_back_early_if_they_have_paid_before() {
-    // Enough messages that few searches pass as many blocks as there are slots.
-    let depth = if cfg!(miri) { 600 } else { 1000 };
-    let (queue, _) = messages(depth);
-    let pays = queue.table.slots().div_ceil(depth.div_ceil(LANES));
-    let phases = scans_in_phases(depth, 3 * pays);
-    assert_eq!(phases, [vec![0], vec![pays - 1; 5]].concat());
-    let turns = scans_in_phases(depth, 2);
-    assert!(turns[0] == 0 && (1..6).all(|turn| turns[turn].abs_diff(pays << turn) <= 1 << turn), "{turns:?} {pays}");
+    for depth in if cfg!(miri) { vec![100] } else { vec![40, 100, 1000] } {
+        let prices = prices(depth, &[3, 3, 0, 1, 0, 3, 3, 1, 3, 3]);
+        let expected = [0.0, 1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 2.0, 1.0];
+        let is_right = |(price, expected): (&f64, &f64)| (price - expected).abs() < 0.03 * expected;
+        assert!(prices[0] == 0.0 && prices.iter().zip(&expected).skip(1).all(is_right), "{depth}: {prices:?}");
+    }
 }
 
 /// Lists that are built after a time without wildcards have spared nothing yet.

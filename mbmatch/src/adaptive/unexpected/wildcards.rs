@@ -71,9 +71,8 @@ impl UnexpectedMessages {
         let by_bits = is_of_bits(pattern);
         if by_bits && (self.storage == Storage::ByBits || self.storage == Storage::Table && self.build_lists().is_ok())
         {
-            // Of an index it would have passed this many blocks at most, as a search does whose message is the
-            // youngest.
-            self.blocks = self.blocks.saturating_add(self.table.len() / LANES);
+            // An estimate: what a search of an index that finds nothing passes.
+            self.blocks = self.blocks.saturating_add(self.table.len().div_ceil(LANES));
             return self.index.oldest_with_bits(&self.table, pattern.bits);
         }
         if self.storage != Storage::Indexed && self.build_index().is_err() {
