@@ -270,9 +270,10 @@ fn a_search_from_any_source_compares_as_much_in_a_deep_queue_as_in_a_shallow_one
     }
 }
 
-/// In each of several phases: searches from any source by match bits, behind all messages, until there are lists; then
-/// as many as the lists are to spare blocks, in slots of the table; then one search that needs the index. Returns the
-/// number of searches that scanned the index, in those that lists cost at first.
+/// Runs one phase for each element of `spared`. A phase searches from any source by match bits, behind all messages,
+/// until there are lists, then until these have spared that many blocks for each slot of the table, and then once for
+/// a pattern that needs the index. Returns how many searches scanned the index in each phase, as a multiple of the
+/// number that pays for lists at first.
 fn prices(depth: u32, spared: &[u32]) -> Vec<f64> {
     let (mut queue, _) = messages(depth);
     let absent = Pattern { bits: u64::from(depth), ignore: 0, source: None };
@@ -286,7 +287,6 @@ fn prices(depth: u32, spared: &[u32]) -> Vec<f64> {
             }
             scans += 1;
         }
-        // The last search of the index, which built the lists, or the first of the lists.
         (0..spared * slots / blocks).for_each(|_| assert_eq!(queue.probe(absent), None));
         assert!(queue.probe(ANY).is_some());
         assert_eq!(queue.storage, Storage::Indexed);
