@@ -114,20 +114,31 @@ pub enum Arrived {
 /// What a post or an arrival did, as functions that are not inlined return it: in two registers. A
 /// `Result<Posted, OutOfMemory>` is returned in memory, written word by word, and callers load two words at once, for
 /// which store-to-load forwarding fails.
+///
+/// The order of the variants is not that of [`Arrived`]. With the same numbers in both, the compiler passes the two
+/// registers on as one value, and tests after each fast path whether it matched, though that is known there.
 #[derive(Clone, Copy)]
 pub(crate) enum Outcome {
+    OutOfMemory,
+    Queued(Handle),
     /// The user value of the entry that matched. The envelope of a message is written elsewhere.
     Matched(u64),
-    Queued(Handle),
-    OutOfMemory,
 }
 
 impl Outcome {
     /// A receive took `message`, whose envelope goes to `envelope`.
     #[inline(always)]
     pub(crate) fn took(message: Message, envelope: &mut Envelope) -> Self {
-        *envelope = message.envelope;
-        Self::Matched(message.user)
+        Self::Matched(message.into_parts(envelope))
+    }
+
+    /// The result of appending an entry.
+    #[inline(always)]
+    pub(crate) fn queued(self) -> Result<Handle, OutOfMemory> {
+        match self {
+            Self::Queued(handle) => Ok(handle),
+            Self::OutOfMemory | Self::Matched(_) => Err(OutOfMemory),
+        }
     }
 
     /// The result of an arrival.
@@ -167,6 +178,22 @@ pub struct Message {
     pub envelope: Envelope,
 }
 
+impl Message {
+    /// The message that `find`, which is not inlined, returns in two parts; see [`QueuedMessage::found`].
+    #[inline(always)]
+    pub(crate) fn found(find: impl FnOnce(&mut Envelope) -> Option<u64>) -> Option<Self> {
+        let mut envelope = Envelope::UNSET;
+        find(&mut envelope).map(|user| Self { user, envelope })
+    }
+
+    /// The user value, after the envelope was written to `envelope`.
+    #[inline(always)]
+    pub(crate) fn into_parts(self, envelope: &mut Envelope) -> u64 {
+        *envelope = self.envelope;
+        self.user
+    }
+}
+
 /// A posted receive in its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueuedReceive {
@@ -189,6 +216,25 @@ pub struct QueuedMessage {
     pub user: u64,
     /// Its envelope.
     pub envelope: Envelope,
+}
+
+impl QueuedMessage {
+    /// The message that `find`, which is not inlined, sets. It returns whether there is one: an `Option` of a message
+    /// would be returned in memory, which the inlined paths of a caller would use too.
+    #[inline(always)]
+    pub(crate) fn found(find: impl FnOnce(&mut Self) -> bool) -> Option<Self> {
+        let mut found = Self { handle: Handle(0), user: 0, envelope: Envelope::UNSET };
+        find(&mut found).then_some(found)
+    }
+
+    /// Becomes the message that was found; returns whether there is one.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, found: Option<Self>) -> bool {
+        if let Some(found) = found {
+            *self = found;
+        }
+        found.is_some()
+    }
 }
 
 /// The outcome of [`Matcher::change_source`](crate::Matcher::change_source).

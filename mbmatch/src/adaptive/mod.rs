@@ -10,8 +10,8 @@
 //! | more | hash table by class and key ([`table`]) | hash table by envelope ([`table`]) |
 //! | with wildcards | a class for each kind of MPI's, and for up to 7 kinds if there are many; others are scanned ([`scanned`]) | from any source with all match bits: lists by match bits ([`unexpected`]); else an age index, scanned 64 at a time |
 //!
-//! A queue that had ten entries or more becomes short again when it was emptied twice with at most
-//! nine in between.
+//! A queue that had ten entries or more becomes short again when it was found empty twice with at most
+//! nine entries in between.
 //!
 //! # The hash table
 //!
@@ -64,9 +64,10 @@
 //! either completes or declines and leaves the queues unchanged ([`FastPath`]); then the slow path,
 //! which a post or an arrival does not inline, does the whole operation.
 //!
-//! The last entry of a table leaves by the slow path. Unless the queue becomes a short one, the table keeps its fast
-//! path, so that the next entries come by it. That the queue is empty is noticed by the first search that finds
-//! nothing: until an entry comes, searches then end before they look into the table.
+//! The last entry of a table without wildcards and index leaves by the fast path too, which the next entries take
+//! again: a program that fills and drains a queue has no branch that depends on how many entries are left. The first
+//! search that finds nothing notices that the queue is empty: until an entry comes, searches then end before they look
+//! into the table, or the queue becomes a short one.
 
 mod free_slots;
 mod hash;
@@ -154,9 +155,10 @@ impl Adaptive {
             }
             return self.post_slow(bits, ignore, source, user, &mut envelope).posted(envelope);
         };
-        let taken = if self.unexpected.is_empty() { FastPath::NoMatch } else { self.unexpected.take_fast(pattern) };
+        let envelope = Envelope { bits, source };
+        let taken = if self.unexpected.is_empty() { FastPath::NoMatch } else { self.unexpected.take_fast(envelope) };
         match taken {
-            FastPath::Taken(message) => Ok(Posted::Matched(message)),
+            FastPath::Taken(user) => Ok(Posted::Matched(Message { user, envelope })),
             FastPath::NoMatch => match self.posted.append_fast(pattern, user) {
                 Some(handle) => Ok(Posted::Waiting(handle)),
                 None => self.append_slow(bits, 0, Some(source), user).posted(Envelope::UNSET),
@@ -276,7 +278,14 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
-        self.posted.append_fast(pattern, user).map_or_else(|| self.posted.append(pattern, user), Ok)
+        let Pattern { bits, ignore, source } = pattern;
+        let (0, Some(_)) = (ignore, source) else {
+            return self.append_with_wildcards(bits, ignore, source, user).queued();
+        };
+        match self.posted.append_fast(pattern, user) {
+            Some(handle) => Ok(handle),
+            None => self.append_slow(bits, 0, source, user).queued(),
+        }
     }
 
     #[inline(always)]
@@ -287,13 +296,25 @@ impl Adaptive {
         match self.posted.take_fast(envelope) {
             FastPath::Taken(user) => Some(user),
             FastPath::NoMatch => None,
-            FastPath::Decline => self.posted.take_slow(envelope),
+            FastPath::Decline => self.take_receive_slow(envelope.bits, envelope.source),
+        }
+    }
+
+    #[inline(never)]
+    fn take_receive_slow(&mut self, bits: u64, source: u32) -> Option<u64> {
+        match self.posted.take_short(Envelope { bits, source }) {
+            FastPath::Taken(user) => Some(user),
+            FastPath::NoMatch => None,
+            FastPath::Decline => self.posted.take_slow(Envelope { bits, source }),
         }
     }
 
     #[inline(always)]
     pub(crate) fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
-        self.unexpected.append_fast(envelope, user).map_or_else(|| self.unexpected.append(envelope, user), Ok)
+        match self.unexpected.append_fast(envelope, user) {
+            Some(handle) => Ok(handle),
+            None => self.append_message_slow(envelope.bits, envelope.source, user).queued(),
+        }
     }
 
     #[inline(always)]
@@ -321,7 +342,24 @@ impl Adaptive {
 
     #[inline(always)]
     pub(crate) fn mprobe(&mut self, pattern: Pattern) -> Option<Message> {
-        self.unexpected.take(pattern)
+        if self.unexpected.is_empty() {
+            return None;
+        }
+        let Pattern { bits, ignore, source } = pattern;
+        if let (0, Some(source)) = (ignore, source) {
+            let envelope = Envelope { bits, source };
+            match self.unexpected.take_fast(envelope) {
+                FastPath::Taken(user) => return Some(Message { user, envelope }),
+                FastPath::NoMatch => return None,
+                FastPath::Decline => {}
+            }
+        }
+        Message::found(|envelope| self.mprobe_slow(bits, ignore, source, envelope))
+    }
+
+    #[inline(never)]
+    fn mprobe_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, envelope: &mut Envelope) -> Option<u64> {
+        self.unexpected.take_any(Pattern { bits, ignore, source }).map(|message| message.into_parts(envelope))
     }
 
     pub(crate) fn lengths(&self) -> (usize, usize) {

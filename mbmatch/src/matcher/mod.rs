@@ -2,7 +2,6 @@
 //! [`Matcher`]: one interface to every structure.
 
 use std::fmt;
-use std::hint::unreachable_unchecked;
 use std::ptr::NonNull;
 
 use crate::adaptive::{Adaptive, Ages};
@@ -110,16 +109,14 @@ mod visits;
 
 use counters::Side;
 
-/// Calls the default structure or the list, inlined; or else `$elsewhere`, which is not inlined, so that it takes no
-/// registers from those. Counters are there: when they are off, they cost nothing.
+/// Calls the default structure, inlined; or else `$list` or `$elsewhere`, which are not inlined, so that they take no
+/// registers from it. Counters are there: when they are off, they cost nothing.
 macro_rules! dispatch {
-    ($self:ident, $structure:ident => $call:expr, else $elsewhere:expr) => {
+    ($self:ident, $structure:ident => $call:expr, list $list:expr, else $elsewhere:expr) => {
         if let Some($structure) = $self.fast() {
             $call
         } else if $self.path == Path::List {
-            // SAFETY: just compared.
-            let $structure = unsafe { $self.list() };
-            $call
+            $list
         } else {
             $elsewhere
         }
@@ -202,14 +199,10 @@ impl Matcher {
         self.fast.map(|mut fast| unsafe { fast.as_mut() })
     }
 
-    /// The list.
-    ///
-    /// # Safety
-    /// `path` is [`Path::List`].
+    /// The list, where `path` is [`Path::List`].
     #[inline(always)]
-    unsafe fn list(&mut self) -> &mut List {
-        // SAFETY: the caller's contract; `path` is updated whenever `inner` or `counters` changes.
-        let Inner::List(list) = &mut self.inner else { unsafe { unreachable_unchecked() } };
+    fn list(&mut self) -> &mut List {
+        let Inner::List(list) = &mut self.inner else { unreachable!("`path` says that it is a list") };
         list
     }
 
@@ -246,7 +239,7 @@ impl Matcher {
         user: u64,
         envelope: &mut Envelope,
     ) -> Outcome {
-        let Inner::List(list) = &mut self.inner else { unreachable!("`path` says that it is a list") };
+        let list = self.list();
         let pattern = Pattern { bits, ignore, source };
         match list.mprobe(pattern) {
             Some(message) => Outcome::took(message, envelope),
@@ -298,7 +291,7 @@ impl Matcher {
 
     #[inline(never)]
     fn arrive_at_list(&mut self, bits: u64, source: u32, user: u64) -> Outcome {
-        let Inner::List(list) = &mut self.inner else { unreachable!("`path` says that it is a list") };
+        let list = self.list();
         let envelope = Envelope { bits, source };
         match list.take_receive(envelope) {
             Some(user) => Outcome::Matched(user),
@@ -329,9 +322,14 @@ impl Matcher {
     /// yet does so then, and calls [`Matcher::queue_message`].
     #[inline]
     pub fn take_receive(&mut self, envelope: Envelope) -> Option<u64> {
-        dispatch!(self, structure => structure.take_receive(envelope),
-            else if self.path == Path::Blank { None }
-            else { self.take_receive_elsewhere(envelope.bits, envelope.source) })
+        let Envelope { bits, source } = envelope;
+        dispatch!(self, structure => structure.take_receive(envelope), list self.take_receive_from_list(bits, source),
+            else if self.path == Path::Blank { None } else { self.take_receive_elsewhere(bits, source) })
+    }
+
+    #[inline(never)]
+    fn take_receive_from_list(&mut self, bits: u64, source: u32) -> Option<u64> {
+        self.list().take_receive(Envelope { bits, source })
     }
 
     #[cold]
@@ -349,8 +347,15 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn queue_message(&mut self, envelope: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        let Envelope { bits, source } = envelope;
         dispatch!(self, structure => structure.queue_message(envelope, user),
-            else self.queue_message_elsewhere(envelope.bits, envelope.source, user))
+            list self.queue_message_in_list(bits, source, user),
+            else self.queue_message_elsewhere(bits, source, user))
+    }
+
+    #[inline(never)]
+    fn queue_message_in_list(&mut self, bits: u64, source: u32, user: u64) -> Result<Handle, OutOfMemory> {
+        self.list().queue_message(Envelope { bits, source }, user)
     }
 
     #[cold]
@@ -372,8 +377,21 @@ impl Matcher {
     /// Out of memory; the matcher is unchanged.
     #[inline]
     pub fn queue_receive(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        let Pattern { bits, ignore, source } = pattern;
         dispatch!(self, structure => structure.queue_receive(pattern, user),
-            else self.queue_receive_elsewhere(pattern.bits, pattern.ignore, pattern.source, user))
+            list self.queue_receive_in_list(bits, ignore, source, user),
+            else self.queue_receive_elsewhere(bits, ignore, source, user))
+    }
+
+    #[inline(never)]
+    fn queue_receive_in_list(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        user: u64,
+    ) -> Result<Handle, OutOfMemory> {
+        self.list().queue_receive(Pattern { bits, ignore, source }, user)
     }
 
     #[cold]
@@ -397,7 +415,8 @@ impl Matcher {
     /// Removes a posted receive. Returns its user value, or `None` if the handle is stale.
     #[inline]
     pub fn cancel(&mut self, receive: Handle) -> Option<u64> {
-        dispatch!(self, structure => structure.cancel(receive), else self.cancel_elsewhere(receive))
+        dispatch!(self, structure => structure.cancel(receive),
+            list self.list().cancel(receive), else self.cancel_elsewhere(receive))
     }
 
     #[cold]
@@ -410,7 +429,8 @@ impl Matcher {
     /// or `None` if the handle is stale.
     #[inline]
     pub fn discard(&mut self, message: Handle) -> Option<u64> {
-        dispatch!(self, structure => structure.discard(message), else self.discard_elsewhere(message))
+        dispatch!(self, structure => structure.discard(message),
+            list self.list().discard(message), else self.discard_elsewhere(message))
     }
 
     #[cold]
@@ -427,16 +447,24 @@ impl Matcher {
         if self.path == Path::Blank {
             return None;
         }
+        let Pattern { bits, ignore, source } = pattern;
         dispatch!(self, structure => structure.probe(pattern),
-            else self.probe_elsewhere(pattern.bits, pattern.ignore, pattern.source))
+            list QueuedMessage::found(|found| self.probe_list(bits, ignore, source, found)),
+            else QueuedMessage::found(|found| self.probe_elsewhere(bits, ignore, source, found)))
+    }
+
+    #[inline(never)]
+    fn probe_list(&mut self, bits: u64, ignore: u64, source: Option<u32>, found: &mut QueuedMessage) -> bool {
+        let pattern = Pattern { bits, ignore, source };
+        found.set(self.list().probe(pattern))
     }
 
     #[cold]
     #[inline(never)]
-    fn probe_elsewhere(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<QueuedMessage> {
+    fn probe_elsewhere(&mut self, bits: u64, ignore: u64, source: Option<u32>, found: &mut QueuedMessage) -> bool {
         let pattern = Pattern { bits, ignore, source };
         self.count_search_by(pattern);
-        each_mut!(&mut self.inner, structure => structure.probe(pattern), else None)
+        found.set(each_mut!(&mut self.inner, structure => structure.probe(pattern), else None))
     }
 
     /// Finds and removes the oldest unexpected message that `pattern` accepts. Also the first half of
@@ -447,16 +475,30 @@ impl Matcher {
         if self.path == Path::Blank {
             return None;
         }
+        let Pattern { bits, ignore, source } = pattern;
         dispatch!(self, structure => structure.mprobe(pattern),
-            else self.mprobe_elsewhere(pattern.bits, pattern.ignore, pattern.source))
+            list Message::found(|envelope| self.mprobe_list(bits, ignore, source, envelope)),
+            else Message::found(|envelope| self.mprobe_elsewhere(bits, ignore, source, envelope)))
+    }
+
+    #[inline(never)]
+    fn mprobe_list(&mut self, bits: u64, ignore: u64, source: Option<u32>, envelope: &mut Envelope) -> Option<u64> {
+        self.list().mprobe(Pattern { bits, ignore, source }).map(|message| message.into_parts(envelope))
     }
 
     #[cold]
     #[inline(never)]
-    fn mprobe_elsewhere(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<Message> {
+    fn mprobe_elsewhere(
+        &mut self,
+        bits: u64,
+        ignore: u64,
+        source: Option<u32>,
+        envelope: &mut Envelope,
+    ) -> Option<u64> {
         let pattern = Pattern { bits, ignore, source };
         self.count_search_by(pattern);
         each_mut!(&mut self.inner, structure => structure.mprobe(pattern), else None)
+            .map(|message| message.into_parts(envelope))
     }
 
     /// Changes the source of an unexpected message, for example of one from [`Envelope::UNKNOWN_SOURCE`] whose sender

@@ -54,6 +54,15 @@ fn handle(slot: u32, age: u64) -> Handle {
     Handle::from_raw(age << 25 | u64::from(slot))
 }
 
+/// Replaces the oldest receive found so far, and its stamp, by one that is older. A function, since a closure that is
+/// called in two places is not inlined.
+#[inline(always)]
+fn keep_older(oldest: &mut Option<(Oldest, u64)>, first: Oldest, stamp: u64) {
+    if oldest.is_none_or(|(_, least)| stamp < least) {
+        *oldest = Some((first, stamp));
+    }
+}
+
 /// The table grows by one of this many parts.
 const GROWTH_DIVISOR: usize = 4;
 
@@ -84,7 +93,7 @@ enum Storage {
 /// The posted-receive queue.
 pub(super) struct PostedReceives {
     /// Whether all receives are in the table and have no wildcards. The table keeps its fast path when the last one has
-    /// left, see [`Self::take_last`].
+    /// left by it, until a search finds the table empty.
     use_fast_path: bool,
     storage: Storage,
     /// The class of all, with [`Storage::OneClass`].
@@ -93,7 +102,7 @@ pub(super) struct PostedReceives {
     wildcards: u32,
     /// The age of the next receive.
     age: u64,
-    /// The age when the queue, not a short one, was last empty.
+    /// The age when it was last noticed that the queue, not a short one, is empty.
     age_when_empty: u64,
     short: ShortQueue,
     table: EntryTable,
@@ -295,9 +304,8 @@ impl PostedReceives {
         Ok(())
     }
 
-    /// The last receive of the table has left. If the queue is empty, it becomes a short queue
-    /// again, provided that no more receives were posted since it was last empty than a short queue
-    /// holds.
+    /// The table is empty. If the queue is too, it becomes a short queue again, provided that no more
+    /// receives were posted since this was last noticed than a short queue holds.
     #[cold]
     #[inline(never)]
     fn on_empty(&mut self) {
@@ -317,27 +325,7 @@ impl PostedReceives {
         self.update_fast_path();
     }
 
-    /// Takes the only receive of the table, all of whose receives have fast paths, if it has this key. Where the queue
-    /// does not become a short one, later receives have fast paths at once. The first search of the empty table notices
-    /// that it is empty.
-    #[inline(always)]
-    fn take_last(&mut self, bits: u64, source: u32) -> Option<u64> {
-        if self.table.len() == 0 {
-            self.on_empty();
-            return None;
-        }
-        let first = self.table.find(bits, source, |_| true)?;
-        let user = self.table.take(first).user;
-        if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
-            self.on_empty();
-        } else {
-            self.table.restart_free_slots();
-            self.age_when_empty = self.age;
-        }
-        Some(user)
-    }
-
-    /// Notices that the last receive has left, where the table has kept its fast paths.
+    /// Notices that the last receive has left, where the table has kept its fast path.
     #[inline(always)]
     fn settle(&mut self) {
         if self.use_fast_path && self.table.len() == 0 {
@@ -367,12 +355,7 @@ impl PostedReceives {
         debug_assert!(self.is_fast_path_right());
         if self.use_fast_path {
             let Envelope { bits, source } = envelope;
-            if let Some(user) = self.table.take_from_fifo(bits, source) {
-                return FastPath::Taken(user);
-            }
-            // The last receive, and the first search after it, need `take_last`.
-            let is_last = self.table.len() <= 1;
-            return if is_last { FastPath::Decline } else { self.table.take_fast(bits, source) };
+            return self.table.take_fast(bits, source);
         }
         if !self.short.is_open_and_exact() {
             return FastPath::Decline;
@@ -396,8 +379,11 @@ impl PostedReceives {
     /// value.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
-        if self.use_fast_path && self.table.len() <= 1 {
-            return self.take_last(bits, source);
+        if self.use_fast_path {
+            self.settle();
+            // The table keeps its fast path, also if this is its last receive.
+            let first = self.table.find(bits, source, |_| true)?;
+            return Some(self.table.take(first).user);
         }
         let (of_class, user) = match self.storage {
             Storage::ShortQueue => {
@@ -434,22 +420,17 @@ impl PostedReceives {
     #[inline(always)]
     fn oldest_of_classes(&self, bits: u64, source: u32) -> Option<(Oldest, u64)> {
         let mut oldest = None;
-        let mut visit = |first, stamp| {
-            if oldest.is_none_or(|(_, least)| stamp < least) {
-                oldest = Some((first, stamp));
-            }
-        };
         // Any receive whose stored key equals the full envelope accepts it, whatever its class.
         let has_exact = self.table.len() + self.scanned.len() > self.wildcards;
         if has_exact {
-            self.table.for_each_oldest(bits, source, &mut visit);
+            self.table.for_each_oldest(bits, source, |first, stamp| keep_older(&mut oldest, first, stamp));
         }
         for (of_class, class_of_wildcards) in self.classes.with_wildcards() {
             let key = class_of_wildcards.key(bits, source);
             if class_of_wildcards.len > 0 && (key != (bits, source) || !has_exact) {
                 self.table.for_each_oldest(key.0, key.1, |first, stamp| {
                     if class(stamp) == of_class {
-                        visit(first, stamp);
+                        keep_older(&mut oldest, first, stamp);
                     }
                 });
             }

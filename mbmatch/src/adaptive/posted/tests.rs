@@ -76,7 +76,7 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     for tag in 20..30 {
         assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
     }
-    // The table keeps its fast path after a long phase. A search ends it, and so does a short phase.
+    // The table keeps its fast path until a search finds it empty.
     assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, true, false));
     for tag in 0..12 {
         post(&mut receives, Pattern::exactly(envelope(tag)), tag);
@@ -89,6 +89,8 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     post(&mut receives, Pattern::exactly(envelope(1)), 1);
     assert_eq!((receives.storage, receives.use_fast_path), (Storage::OneClass, true));
     assert_eq!((take(&mut receives, envelope(2)), take(&mut receives, envelope(1))), (None, Some(1)));
+    assert_eq!((receives.storage, receives.use_fast_path), (Storage::OneClass, true));
+    assert_eq!(take(&mut receives, envelope(1)), None);
     assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
 }
 

@@ -17,22 +17,20 @@ pub(in crate::adaptive) enum FastPath<T> {
     Decline,
 }
 
-impl<T> FastPath<T> {
-    #[inline(always)]
-    pub(in crate::adaptive) fn map<U>(self, to: impl FnOnce(T) -> U) -> FastPath<U> {
-        match self {
-            Self::NoMatch => FastPath::NoMatch,
-            Self::Taken(entry) => FastPath::Taken(to(entry)),
-            Self::Decline => FastPath::Decline,
-        }
-    }
-}
-
 impl EntryTable {
-    /// Takes the entry of a key if it has no links: it is alone in its collision chain. Returns its user value. The
-    /// table must have been grown before.
+    /// Takes the oldest entry of a key from the FIFO queue, or if it has no links: then it is alone in its collision
+    /// chain. Returns its user value. The table, of one class, must have been grown before. Declines in an empty table,
+    /// whose owner notices by its slow path that it is empty.
     #[inline(always)]
     pub(in crate::adaptive) fn take_fast(&mut self, bits: u64, source: u32) -> FastPath<u64> {
+        match self.take_from_fifo(bits, source) {
+            FastPath::NoMatch => self.take_without_links(bits, source),
+            taken => taken,
+        }
+    }
+
+    #[inline(always)]
+    fn take_without_links(&mut self, bits: u64, source: u32) -> FastPath<u64> {
         let home = self.hash.home_slot(bits, source);
         let slot = self.get(home).head;
         // An entry in its home slot has a branch of its own: the processor predicts it, and then
@@ -41,10 +39,10 @@ impl EntryTable {
         if slot == home {
             return self.take_alone(home, home, bits, source);
         }
-        if !is_slot(slot) {
-            return FastPath::NoMatch;
+        if is_slot(slot) {
+            return self.take_alone(home, slot, bits, source);
         }
-        self.take_alone(home, slot, bits, source)
+        if self.len == 0 { FastPath::Decline } else { FastPath::NoMatch }
     }
 
     /// Takes the entry in `slot`, the head of its collision chain, if it has this key and no links.

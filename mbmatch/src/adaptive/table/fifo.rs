@@ -12,7 +12,7 @@
 //! may be one of receives with wildcards. Only a queue of one class without wildcards uses the list; before a queue
 //! becomes one, that list is empty, and therefore forgotten.
 
-use super::{CLEARED, EntryTable, FREE, LINKED, Links, NIL, Oldest, Slot, is_slot};
+use super::{CLEARED, EntryTable, FREE, FastPath, LINKED, Links, NIL, Oldest, Slot, is_slot};
 
 /// The key list that grew last.
 #[derive(Clone, Copy)]
@@ -110,14 +110,13 @@ impl EntryTable {
         Some(slot)
     }
 
-    /// Takes the oldest entry if the list has this key and another entry; returns its user value. Otherwise changes
-    /// nothing but forgets a list of one entry.
+    /// Takes the oldest entry if the list has this key; returns its user value. Declines the only entry of the list.
+    /// `NoMatch`: there may be entries that are not in the list.
     #[inline(always)]
-    pub(in crate::adaptive) fn take_from_fifo(&mut self, bits: u64, source: u32) -> Option<u64> {
-        let (Oldest { home, slot, .. }, youngest) = self.fifo_of(bits, source)?;
+    pub(super) fn take_from_fifo(&mut self, bits: u64, source: u32) -> FastPath<u64> {
+        let Some((Oldest { home, slot, .. }, youngest)) = self.fifo_of(bits, source) else { return FastPath::NoMatch };
         if slot == youngest {
-            self.forget_fifo();
-            return None;
+            return FastPath::Decline;
         }
         let links = &mut *self.links;
         let slots = &mut *self.slots;
@@ -132,7 +131,7 @@ impl EntryTable {
                 self.free.release(slot);
             }
             self.len -= 1;
-            Some(user)
+            FastPath::Taken(user)
         }
     }
 }

@@ -110,8 +110,8 @@ fn is_of_bits(pattern: Pattern) -> bool {
 
 /// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// Whether the messages are in the table alone. The table keeps its fast path when the last one has left, see
-    /// [`Self::take_last`].
+    /// Whether the messages are in the table alone. The table keeps its fast path when the last one has left by it,
+    /// until a search finds the table empty.
     use_fast_path: bool,
     storage: Storage,
     /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
@@ -124,7 +124,7 @@ pub(super) struct UnexpectedMessages {
     returns: u8,
     /// The age of the next message.
     age: u64,
-    /// The age when the queue, not a short one, was last empty.
+    /// The age when it was last noticed that the queue, not a short one, is empty.
     age_when_empty: u64,
     short: ShortQueue,
     table: EntryTable,
@@ -343,8 +343,8 @@ impl UnexpectedMessages {
         Ok(())
     }
 
-    /// The last message of the table has left. The queue becomes a short queue again if no more
-    /// messages arrived since it was last empty than a short queue holds.
+    /// The table is empty. The queue becomes a short queue again if no more messages arrived since this
+    /// was last noticed than a short queue holds.
     #[cold]
     #[inline(never)]
     fn on_empty(&mut self) {
@@ -371,27 +371,7 @@ impl UnexpectedMessages {
         !self.use_fast_path || self.storage == Storage::Table && self.table.slots() > 0
     }
 
-    /// Takes the only message of the table, all of whose messages have fast paths, if it has this key. Where the queue
-    /// does not become a short one, later messages have fast paths at once. The first search of the empty table notices
-    /// that it is empty.
-    #[inline(always)]
-    fn take_last(&mut self, bits: u64, source: u32) -> Option<u64> {
-        if self.table.len() == 0 {
-            self.on_empty();
-            return None;
-        }
-        let first = self.table.find(bits, source, |_| true)?;
-        let user = self.table.take(first).user;
-        if self.age - self.age_when_empty <= SHORT_CAPACITY as u64 * AGE_STEP {
-            self.on_empty();
-        } else {
-            self.table.restart_free_slots();
-            self.age_when_empty = self.age;
-        }
-        Some(user)
-    }
-
-    /// Notices that the last message has left, where the table has kept its fast paths.
+    /// Notices that the last message has left, where the table has kept its fast path.
     #[inline(always)]
     fn settle(&mut self) {
         if self.use_fast_path && self.table.len() == 0 {
@@ -416,27 +396,22 @@ impl UnexpectedMessages {
                 FastPath::NoMatch | FastPath::Decline => {}
             }
         }
-        self.probe_slow(bits, ignore, source)
+        QueuedMessage::found(|found| self.probe_slow(bits, ignore, source, found))
     }
 
     /// As [`Self::probe`], in a table. Outlined, since a probe of a short queue takes a few cycles.
     #[cold]
     #[inline(never)]
-    fn probe_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>) -> Option<QueuedMessage> {
+    fn probe_slow(&mut self, bits: u64, ignore: u64, source: Option<u32>, found: &mut QueuedMessage) -> bool {
         if self.table.len() == 0 {
             self.settle();
-            return None;
+            return false;
         }
-        match source {
-            Some(source) if ignore == 0 => {
-                let first = self.table.find(bits, source, |_| true)?;
-                Some(self.queued_in_table(first.slot))
-            }
-            _ => {
-                let slot = self.find_oldest(Pattern { bits, ignore, source })?;
-                Some(self.queued_in_table(slot))
-            }
-        }
+        let slot = match source {
+            Some(source) if ignore == 0 => self.table.find(bits, source, |_| true).map(|first| first.slot),
+            _ => self.find_oldest(Pattern { bits, ignore, source }),
+        };
+        found.set(slot.map(|slot| self.queued_in_table(slot)))
     }
 
     fn queued_in_short(&self, at: Position) -> QueuedMessage {
@@ -483,39 +458,26 @@ impl UnexpectedMessages {
         self.storage == Storage::ShortQueue
     }
 
-    /// Fast path of matching: takes the oldest message that a pattern accepts.
+    /// Fast path of matching: takes the oldest message of an envelope; returns its user value.
     #[inline(always)]
-    pub(super) fn take_fast(&mut self, pattern: Pattern) -> FastPath<Message> {
+    pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
         debug_assert!(self.is_fast_path_right());
+        let Envelope { bits, source } = envelope;
         if self.use_fast_path {
-            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
-            let envelope = Envelope { bits, source };
-            if let Some(user) = self.table.take_from_fifo(bits, source) {
-                return FastPath::Taken(Message { user, envelope });
-            }
-            // The last message, and the first search after it, need `take_last`.
-            if self.table.len() <= 1 {
-                return FastPath::Decline;
-            }
-            return self.table.take_fast(bits, source).map(|user| Message { user, envelope });
+            return self.table.take_fast(bits, source);
         }
         if self.storage != Storage::ShortQueue {
             if self.is_empty() {
                 return FastPath::NoMatch;
             }
             // With an index too, a receive without wildcards looks up its key. Most find no message.
-            let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return FastPath::Decline };
             return match self.table.find_fast(bits, source) {
                 FastPath::NoMatch => FastPath::NoMatch,
                 FastPath::Taken(_) | FastPath::Decline => FastPath::Decline,
             };
         }
-        if let Pattern { bits, ignore: 0, source: Some(source) } = pattern {
-            let Some(at) = self.short.oldest_accepted(pattern) else { return FastPath::NoMatch };
-            let user = self.short.remove_exact(at);
-            return FastPath::Taken(Message { user, envelope: Envelope { bits, source } });
-        }
-        self.take_short(pattern).map_or(FastPath::NoMatch, FastPath::Taken)
+        let Some(at) = self.short.oldest_accepted(Pattern::exactly(envelope)) else { return FastPath::NoMatch };
+        FastPath::Taken(self.short.remove_exact(at))
     }
 
     /// Takes the oldest message that a pattern accepts from the short queue, where all messages must be.
@@ -528,28 +490,29 @@ impl UnexpectedMessages {
         Some(message)
     }
 
-    /// Takes the oldest message that a pattern accepts.
-    #[inline(always)]
-    pub(super) fn take(&mut self, pattern: Pattern) -> Option<Message> {
-        match self.take_fast(pattern) {
-            FastPath::Taken(message) => Some(message),
+    #[cfg(test)]
+    fn take(&mut self, pattern: Pattern) -> Option<Message> {
+        let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.take_any(pattern) };
+        let envelope = Envelope { bits, source };
+        match self.take_fast(envelope) {
+            FastPath::Taken(user) => Some(Message { user, envelope }),
             FastPath::NoMatch => None,
-            FastPath::Decline => self.take_slow(pattern),
+            FastPath::Decline => self.take_any(pattern),
         }
+    }
+
+    /// Takes the oldest message that a pattern accepts, which may have wildcards.
+    #[inline(always)]
+    pub(super) fn take_any(&mut self, pattern: Pattern) -> Option<Message> {
+        if self.is_short() { self.take_short(pattern) } else { self.take_slow(pattern) }
     }
 
     /// Takes the oldest message that a pattern accepts, not from a short queue.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, pattern: Pattern) -> Option<Message> {
-        if self.table.len() <= 1 {
-            if let (true, &Pattern { bits, ignore: 0, source: Some(source) }) = (self.use_fast_path, &pattern) {
-                let user = self.take_last(bits, source)?;
-                return Some(Message { user, envelope: Envelope { bits, source } });
-            }
-            if self.table.len() == 0 {
-                self.settle();
-                return None;
-            }
+        if self.table.len() == 0 {
+            self.settle();
+            return None;
         }
         let (slot, stamp, message) = match pattern.source {
             Some(source) if pattern.ignore == 0 => {
@@ -561,7 +524,10 @@ impl UnexpectedMessages {
                 (slot, self.table.stamp_at(slot)?, self.table.take_oldest_at(slot, |_| true))
             }
         };
-        self.on_removed(slot, stamp);
+        // The table keeps its fast path, also if this was its last message.
+        if !self.use_fast_path {
+            self.on_removed(slot, stamp);
+        }
         Some(message)
     }
 

@@ -70,7 +70,7 @@ fn a_queue_becomes_short_again_after_few_messages() {
     }
 }
 
-/// The table keeps its fast path when it becomes empty after a long phase, until a search finds nothing.
+/// The table keeps its fast path when it becomes empty, until a search finds it empty.
 #[test]
 fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
     let wildcards = [ANY, Pattern { source: None, ..Pattern::exactly(envelope(0)) }, Pattern::exactly(envelope(0))];
@@ -95,9 +95,26 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
             assert_eq!((messages.storage, messages.use_fast_path, messages.is_empty()), (Storage::Table, false, true));
             messages.append_any(envelope(1), 1).unwrap();
             assert!(messages.use_fast_path && messages.take(Pattern::exactly(envelope(1))).is_some());
+            assert_eq!((messages.storage, messages.is_empty()), (Storage::Table, false));
+            assert!(!if is_probe { messages.probe(pattern).is_some() } else { messages.take(pattern).is_some() });
             assert_eq!((messages.storage, messages.is_empty()), (Storage::ShortQueue, true));
         }
     }
+}
+
+/// The last message of a key leaves by the slow path, since it has links, and the fast path stays.
+#[test]
+fn the_last_message_of_a_key_leaves_the_fast_path_as_it_is() {
+    let (mut messages, _) = messages(12);
+    for number in 0..12 {
+        messages.append_any(envelope(20), number).unwrap();
+        messages.take(Pattern::exactly(envelope(number as u32))).expect("the message is queued");
+    }
+    for number in 0..12 {
+        let found = messages.take(Pattern::exactly(envelope(20)));
+        assert_eq!((found.map(|message| message.user), messages.use_fast_path), (Some(number), true));
+    }
+    assert_eq!((messages.len(), messages.is_empty()), (0, false));
 }
 
 /// The messages of a random run, as a list in order of age.
