@@ -25,6 +25,10 @@ const FIRST_AGE: u64 = 1 << 7;
 /// The difference of successive ages. The bits below it hold the class in a stamp.
 const AGE_STEP: u64 = 1 << 9;
 
+/// These bits of an age are zero in 32 of 4096 successive receives, which are appended by the slow path: it notices that
+/// the queue has become short, for which it needs 18 of them.
+const CHECKED: u64 = (4096 / 32 - 1) * 32 * AGE_STEP;
+
 /// The stamp of a receive: its age and its class. Bits 0 and 1 belong to the table.
 #[inline(always)]
 fn stamp(age: u64, class: u8) -> u64 {
@@ -185,6 +189,9 @@ impl PostedReceives {
         let age = self.age;
         if self.use_fast_path {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
+            if age & CHECKED == 0 {
+                return None;
+            }
             let (key, stamp) = ((bits, source), stamp(age, EXACT));
             let slot = match self.table.append_to_fifo(key, stamp, user) {
                 Some(slot) => slot,
@@ -249,7 +256,7 @@ impl PostedReceives {
         let age = self.age;
         let key = (bits & !ignore, source.unwrap_or(0));
         let same_class = |other| class(other) == of_class;
-        let slot = if self.use_fast_path {
+        let slot = if self.use_fast_path && age & CHECKED != 0 {
             // The fast path has tried the rest. Trying it again would take one more slot of the bitmap, and fill the
             // table with displaced entries.
             self.table.append_to_chain(key, stamp(age, of_class), user, same_class)?

@@ -94,6 +94,30 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
     assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
 }
 
+/// Every arrival finds a receive: a queue that has become short is noticed by the receives that are posted, a longer
+/// one stays a table.
+#[test]
+fn a_queue_that_no_search_finds_empty_becomes_short() {
+    let phase = |receives: &mut PostedReceives, length: u64| {
+        for tag in 0..length {
+            post(receives, Pattern::exactly(Envelope { bits: tag, source: 7 }), tag);
+        }
+        for tag in 0..length {
+            assert_eq!(take(receives, Envelope { bits: tag, source: 7 }), Some(tag));
+        }
+    };
+    for (length, expected) in [(1, Storage::ShortQueue), (9, Storage::ShortQueue), (10, Storage::OneClass)] {
+        let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
+        phase(&mut receives, 12);
+        let mut posted = 0;
+        while posted < 4096 + 32 {
+            phase(&mut receives, length);
+            posted += length;
+        }
+        assert_eq!(receives.storage, expected, "phases of {length}");
+    }
+}
+
 /// The table that is freed has just become empty, and no search has noticed it yet.
 #[test]
 fn a_table_that_keeps_its_fast_path_can_be_freed() {

@@ -102,6 +102,28 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
     }
 }
 
+/// Every receive finds a message: a queue that has become short is noticed by the messages that arrive, a longer one
+/// stays a table.
+#[test]
+fn a_queue_that_no_search_finds_empty_becomes_short() {
+    for (length, expected) in [(1, Storage::ShortQueue), (9, Storage::ShortQueue), (10, Storage::Table)] {
+        let (mut messages, _) = messages(12);
+        let mut arrived = 0;
+        let mut last = 12;
+        while arrived < 4096 + 32 {
+            for number in 0..last {
+                assert!(messages.take(Pattern::exactly(envelope(number))).is_some());
+            }
+            for number in 0..length {
+                messages.append_any(envelope(number), number.into()).unwrap();
+            }
+            arrived += length;
+            last = length;
+        }
+        assert_eq!(messages.storage, expected, "phases of {length}");
+    }
+}
+
 /// The last message of a key leaves by the slow path, since it has links, and the fast path stays.
 #[test]
 fn the_last_message_of_a_key_leaves_the_fast_path_as_it_is() {
