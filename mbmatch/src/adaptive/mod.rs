@@ -67,9 +67,10 @@
 //! The last entry of a table without wildcards and index leaves by the fast path too, which the next entries take
 //! again: a program that fills and drains a queue has no branch that depends on how many entries are left. The first
 //! search that finds nothing notices that the queue is empty: until an entry comes, searches then end before they look
-//! into the table, or the queue becomes a short one. In case that every search finds an entry, 32 of 4096 entries are
-//! appended by the slow path, which notices it too.
+//! into the table, or the queue becomes a short one. Where every search finds an entry, some appends notice it
+//! ([`fast_paths`]).
 
+mod fast_paths;
 mod free_slots;
 mod hash;
 mod posted;

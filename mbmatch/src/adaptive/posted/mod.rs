@@ -12,6 +12,7 @@ mod tests;
 
 use classes::{Classes, EXACT, MPI_CLASSES, SCANNED};
 
+use super::fast_paths::FastPaths;
 use super::scanned::ScannedReceives;
 use super::short::{SHORT_CAPACITY, ShortQueue};
 use super::table::{EntryTable, FastPath, Oldest};
@@ -24,10 +25,6 @@ use crate::types::{Envelope, Handle, Message, OutOfMemory, Pattern, QueuedReceiv
 const FIRST_AGE: u64 = 1 << 7;
 /// The difference of successive ages. The bits below it hold the class in a stamp.
 const AGE_STEP: u64 = 1 << 9;
-
-/// These bits of an age are zero in 32 of 4096 successive receives, which are appended by the slow path: it notices that
-/// the queue has become short, for which it needs 18 of them.
-const CHECKED: u64 = (4096 / 32 - 1) * 32 * AGE_STEP;
 
 /// The stamp of a receive: its age and its class. Bits 0 and 1 belong to the table.
 #[inline(always)]
@@ -96,9 +93,9 @@ enum Storage {
 
 /// The posted-receive queue.
 pub(super) struct PostedReceives {
-    /// Whether all receives are in the table and have no wildcards. The table keeps its fast path when the last one has
-    /// left by it, until a search finds the table empty.
-    use_fast_path: bool,
+    /// On if all receives are in the table and have no wildcards. The table keeps its fast paths when the last one has
+    /// left by them, until it is noticed that the table is empty.
+    fast_paths: FastPaths<AGE_STEP>,
     storage: Storage,
     /// The class of all, with [`Storage::OneClass`].
     class: u8,
@@ -119,7 +116,7 @@ impl PostedReceives {
     /// No receives yet; `ages` are those of an earlier queue.
     pub(super) fn new(unit: Unit, heap: Heap, ages: PostedAges) -> Self {
         Self {
-            use_fast_path: false,
+            fast_paths: FastPaths::OFF,
             storage: Storage::ShortQueue,
             class: EXACT,
             wildcards: 0,
@@ -172,7 +169,7 @@ impl PostedReceives {
     /// Whether it is known that there is no receive.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.use_fast_path));
+        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.fast_paths.are_on()));
         self.short.none_queued()
     }
 
@@ -187,16 +184,9 @@ impl PostedReceives {
         debug_assert!(self.is_fast_path_right());
         debug_assert!(self.short.is_open() == (self.storage == Storage::ShortQueue));
         let age = self.age;
-        if self.use_fast_path {
+        if self.fast_paths.take_append(age) {
             let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return None };
-            if age & CHECKED == 0 {
-                return None;
-            }
-            let (key, stamp) = ((bits, source), stamp(age, EXACT));
-            let slot = match self.table.append_to_fifo(key, stamp, user) {
-                Some(slot) => slot,
-                None => self.table.append_fast(key, stamp, user)?,
-            };
+            let slot = self.table.append_fast((bits, source), stamp(age, EXACT), user)?;
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
@@ -223,7 +213,9 @@ impl PostedReceives {
 
     #[inline(always)]
     pub(super) fn append(&mut self, pattern: Pattern, user: u64) -> Result<Handle, OutOfMemory> {
+        let fast_path_declined = self.fast_paths.take_append(self.age);
         self.settle();
+        self.fast_paths.on_slow_append(self.age);
         // The caller may have declined the fast path of the other queue without trying this one.
         if self.short.has_room() {
             return self.append_fast(pattern, user).ok_or(OutOfMemory);
@@ -231,7 +223,7 @@ impl PostedReceives {
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
         }
-        if let Some(handle) = self.append_at_head(pattern, user) {
+        if let Some(handle) = self.append_at_head(pattern, user, fast_path_declined) {
             return Ok(handle);
         }
         let handle = self.append_with_age(pattern, user, self.age)?;
@@ -244,7 +236,7 @@ impl PostedReceives {
     /// Appends a receive of a class that the queue already has to the table, at the head of a collision chain. `None`:
     /// it has another place, and no entry was changed.
     #[inline(always)]
-    fn append_at_head(&mut self, pattern: Pattern, user: u64) -> Option<Handle> {
+    fn append_at_head(&mut self, pattern: Pattern, user: u64, fast_path_declined: bool) -> Option<Handle> {
         if self.storage == Storage::ShortQueue || self.table.len() == 0 {
             return None;
         }
@@ -256,12 +248,18 @@ impl PostedReceives {
         let age = self.age;
         let key = (bits & !ignore, source.unwrap_or(0));
         let same_class = |other| class(other) == of_class;
-        let slot = if self.use_fast_path && age & CHECKED != 0 {
-            // The fast path has tried the rest. Trying it again would take one more slot of the bitmap, and fill the
-            // table with displaced entries.
-            self.table.append_to_chain(key, stamp(age, of_class), user, same_class)?
+        let stamp = stamp(age, of_class);
+        let slot = if fast_path_declined {
+            // It has tried the rest. Trying it again would take one more slot of the bitmap, and fill the table with
+            // displaced entries.
+            self.table.append_to_chain(key, stamp, user, same_class)?
+        } else if self.fast_paths.are_on() {
+            match self.table.append_fast(key, stamp, user) {
+                Some(slot) => slot,
+                None => self.table.append_to_chain(key, stamp, user, same_class)?,
+            }
         } else {
-            self.table.append_at_head(key, stamp(age, of_class), user, same_class)?
+            self.table.append_at_head(key, stamp, user, same_class)?
         };
         self.count_in(of_class);
         self.age = age + AGE_STEP;
@@ -335,7 +333,7 @@ impl PostedReceives {
     /// Notices that the last receive has left, where the table has kept its fast path.
     #[inline(always)]
     fn settle(&mut self) {
-        if self.use_fast_path && self.table.len() == 0 {
+        if self.fast_paths.are_on() && self.table.len() == 0 {
             self.on_empty();
         }
     }
@@ -343,13 +341,13 @@ impl PostedReceives {
     fn is_fast_path_right(&self) -> bool {
         let is_exact = self.storage == Storage::OneClass && self.class == EXACT;
         if self.table.len() > 0 {
-            return self.use_fast_path == is_exact;
+            return self.fast_paths.are_on() == is_exact;
         }
-        !self.use_fast_path || is_exact && self.table.slots() > 0
+        !self.fast_paths.are_on() || is_exact && self.table.slots() > 0
     }
 
     fn update_fast_path(&mut self) {
-        self.use_fast_path = self.only_exact_in_table();
+        self.fast_paths.turn(self.only_exact_in_table());
     }
 
     fn only_exact_in_table(&self) -> bool {
@@ -360,7 +358,7 @@ impl PostedReceives {
     #[inline(always)]
     pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
         debug_assert!(self.is_fast_path_right());
-        if self.use_fast_path {
+        if self.fast_paths.are_on() {
             let Envelope { bits, source } = envelope;
             return self.table.take_fast(bits, source);
         }
@@ -386,7 +384,7 @@ impl PostedReceives {
     /// value.
     #[inline(always)]
     pub(super) fn take_slow(&mut self, Envelope { bits, source }: Envelope) -> Option<u64> {
-        if self.use_fast_path {
+        if self.fast_paths.are_on() {
             self.settle();
             // The table keeps its fast path, also if this is its last receive.
             let first = self.table.find(bits, source, |_| true)?;

@@ -57,7 +57,10 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
         post(&mut receives, from_any(tag), tag);
     }
     let any_source = receives.class;
-    assert_eq!((receives.storage, any_source == EXACT, receives.use_fast_path), (Storage::OneClass, false, false));
+    assert_eq!(
+        (receives.storage, any_source == EXACT, receives.fast_paths.are_on()),
+        (Storage::OneClass, false, false)
+    );
     post(&mut receives, Pattern::exactly(envelope(20)), 20);
     let last = post(&mut receives, Pattern::exactly(envelope(21)), 21);
     assert_eq!(receives.storage, Storage::Mixed);
@@ -69,37 +72,41 @@ fn a_queue_has_one_class_until_another_is_posted_and_after_that_has_left() {
         post(&mut receives, Pattern::exactly(envelope(tag)), tag);
     }
     for tag in 0..12 {
-        assert_eq!((receives.storage, receives.use_fast_path), (Storage::Mixed, false));
+        assert_eq!((receives.storage, receives.fast_paths.are_on()), (Storage::Mixed, false));
         assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
     }
-    assert_eq!((receives.storage, receives.class, receives.use_fast_path), (Storage::OneClass, EXACT, true));
+    assert_eq!((receives.storage, receives.class, receives.fast_paths.are_on()), (Storage::OneClass, EXACT, true));
     for tag in 20..30 {
         assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
     }
     // The table keeps its fast path until a search finds it empty.
-    assert_eq!((receives.len(), receives.use_fast_path, receives.is_empty()), (0, true, false));
+    assert_eq!((receives.len(), receives.fast_paths.are_on(), receives.is_empty()), (0, true, false));
     for tag in 0..12 {
         post(&mut receives, Pattern::exactly(envelope(tag)), tag);
     }
     for tag in 0..12 {
-        assert_eq!((receives.use_fast_path, take(&mut receives, envelope(tag))), (true, Some(tag)));
+        assert_eq!((receives.fast_paths.are_on(), take(&mut receives, envelope(tag))), (true, Some(tag)));
     }
-    assert_eq!((receives.use_fast_path, take(&mut receives, envelope(0))), (true, None));
-    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::OneClass, false, true));
+    assert_eq!((receives.fast_paths.are_on(), take(&mut receives, envelope(0))), (true, None));
+    assert_eq!((receives.storage, receives.fast_paths.are_on(), receives.is_empty()), (Storage::OneClass, false, true));
     post(&mut receives, Pattern::exactly(envelope(1)), 1);
-    assert_eq!((receives.storage, receives.use_fast_path), (Storage::OneClass, true));
+    assert_eq!((receives.storage, receives.fast_paths.are_on()), (Storage::OneClass, true));
     assert_eq!((take(&mut receives, envelope(2)), take(&mut receives, envelope(1))), (None, Some(1)));
-    assert_eq!((receives.storage, receives.use_fast_path), (Storage::OneClass, true));
+    assert_eq!((receives.storage, receives.fast_paths.are_on()), (Storage::OneClass, true));
     assert_eq!(take(&mut receives, envelope(1)), None);
-    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
+    assert_eq!(
+        (receives.storage, receives.fast_paths.are_on(), receives.is_empty()),
+        (Storage::ShortQueue, false, true)
+    );
 }
 
 /// Every arrival finds a receive: a queue that has become short is noticed by the receives that are posted, a longer
 /// one stays a table.
 #[test]
 fn a_queue_that_no_search_finds_empty_becomes_short() {
-    let phase = |receives: &mut PostedReceives, length: u64| {
+    let phase = |receives: &mut PostedReceives, length: u64, fast: &mut u64| {
         for tag in 0..length {
+            *fast += u64::from(receives.fast_paths.take_append(receives.age));
             post(receives, Pattern::exactly(Envelope { bits: tag, source: 7 }), tag);
         }
         for tag in 0..length {
@@ -108,12 +115,13 @@ fn a_queue_that_no_search_finds_empty_becomes_short() {
     };
     for (length, expected) in [(1, Storage::ShortQueue), (9, Storage::ShortQueue), (10, Storage::OneClass)] {
         let mut receives = PostedReceives::new(VectorUnit::or_best(None), Heap::GLOBAL, PostedAges::FIRST);
-        phase(&mut receives, 12);
-        let mut posted = 0;
+        phase(&mut receives, 100, &mut 0);
+        let (mut posted, mut fast) = (0, 0);
         while posted < 4096 + 32 {
-            phase(&mut receives, length);
+            phase(&mut receives, length, &mut fast);
             posted += length;
         }
+        assert!(fast > 3900, "{fast} of {posted}");
         assert_eq!(receives.storage, expected, "phases of {length}");
     }
 }
@@ -129,9 +137,12 @@ fn a_table_that_keeps_its_fast_path_can_be_freed() {
     for tag in 0..12 {
         assert_eq!(take(&mut receives, envelope(tag)), Some(tag));
     }
-    assert!(receives.use_fast_path);
+    assert!(receives.fast_paths.are_on());
     receives.shrink();
-    assert_eq!((receives.storage, receives.use_fast_path, receives.is_empty()), (Storage::ShortQueue, false, true));
+    assert_eq!(
+        (receives.storage, receives.fast_paths.are_on(), receives.is_empty()),
+        (Storage::ShortQueue, false, true)
+    );
     post(&mut receives, Pattern::exactly(envelope(1)), 1);
     assert_eq!((take(&mut receives, envelope(1)), take(&mut receives, envelope(1))), (Some(1), None));
 }

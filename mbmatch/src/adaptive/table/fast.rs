@@ -70,10 +70,18 @@ impl EntryTable {
         FastPath::Taken(user)
     }
 
-    /// Appends an entry to a table that has been grown, if its home slot has no collision chain. Otherwise changes
-    /// nothing. Does not check the capacity: it is enough that a free slot is found.
+    /// Appends an entry to a table of one class that has been grown, to the FIFO queue or if its home slot has no
+    /// collision chain. Otherwise changes no entry. Does not check the capacity: it is enough that a free slot is found.
     #[inline(always)]
     pub(in crate::adaptive) fn append_fast(&mut self, key: (u64, u32), stamp: u64, user: u64) -> Option<u32> {
+        match self.append_to_fifo(key, stamp, user) {
+            None => self.append_without_links(key, stamp, user),
+            appended => appended,
+        }
+    }
+
+    #[inline(always)]
+    fn append_without_links(&mut self, key: (u64, u32), stamp: u64, user: u64) -> Option<u32> {
         debug_assert!(!self.slots.is_empty());
         let home = self.hash.home_slot(key.0, key.1);
         if is_slot(self.get(home).head) {
@@ -130,7 +138,7 @@ impl EntryTable {
         Some((user, stamp))
     }
 
-    /// Appends an entry by [`Self::append_fast`] or [`Self::append_to_chain`].
+    /// Appends an entry if its home slot has no collision chain, or by [`Self::append_to_chain`].
     #[inline(always)]
     pub(in crate::adaptive) fn append_at_head(
         &mut self,
@@ -139,7 +147,7 @@ impl EntryTable {
         user: u64,
         same_class: impl Fn(u64) -> bool,
     ) -> Option<u32> {
-        match self.append_fast(key, stamp, user) {
+        match self.append_without_links(key, stamp, user) {
             None => self.append_to_chain(key, stamp, user, same_class),
             appended => appended,
         }

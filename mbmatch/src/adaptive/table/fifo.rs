@@ -88,12 +88,7 @@ impl EntryTable {
     /// Appends an entry if the list has its key and the slot after the youngest is free. Otherwise changes nothing.
     /// The table is of one class. Does not check the capacity, as [`EntryTable::append_fast`].
     #[inline(always)]
-    pub(in crate::adaptive) fn append_to_fifo(
-        &mut self,
-        (bits, source): (u64, u32),
-        stamp: u64,
-        user: u64,
-    ) -> Option<u32> {
+    pub(super) fn append_to_fifo(&mut self, (bits, source): (u64, u32), stamp: u64, user: u64) -> Option<u32> {
         let (Oldest { slot: first, .. }, youngest) = self.fifo_of(bits, source)?;
         let slot = youngest + 1;
         let entry = self.slots.get_mut(slot as usize).filter(|entry| entry.stamp == FREE)?;

@@ -24,6 +24,7 @@ mod by_bits;
 mod tests;
 mod wildcards;
 
+use super::fast_paths::FastPaths;
 use super::short::{Position, SHORT_CAPACITY, ShortEntry, ShortQueue};
 use super::table::{EntryTable, FastPath};
 use crate::heap::{Array, Heap};
@@ -39,9 +40,6 @@ const SCALAR_SCAN_THRESHOLD: u32 = 3;
 pub(super) const FIRST_AGE: u64 = 4;
 /// The difference of successive ages.
 const AGE_STEP: u64 = 8;
-
-/// These bits of an age are zero in 32 of 4096 successive messages, which are appended by the slow path, as receives are.
-const CHECKED: u64 = (4096 / 32 - 1) * 32 * AGE_STEP;
 
 /// The part of an age that a handle holds. Without an index, the stamp of a message is its age.
 #[inline(always)]
@@ -113,9 +111,9 @@ fn is_of_bits(pattern: Pattern) -> bool {
 
 /// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// Whether the messages are in the table alone. The table keeps its fast path when the last one has left by it,
-    /// until a search finds the table empty.
-    use_fast_path: bool,
+    /// On if the messages are in the table alone. The table keeps its fast paths when the last one has left by them,
+    /// until it is noticed that the table is empty.
+    fast_paths: FastPaths<AGE_STEP>,
     storage: Storage,
     /// Not 0 if the index was used since the queue was last empty. Four bytes, so that it is in no word with `unit`,
     /// which is loaded with its neighbours right after this is stored: store-to-load forwarding would fail.
@@ -142,7 +140,7 @@ impl UnexpectedMessages {
     pub(super) fn new(unit: Unit, heap: Heap, age: u64) -> Self {
         let table = EntryTable::new(GROWTH_DIVISOR, heap);
         Self {
-            use_fast_path: false,
+            fast_paths: FastPaths::OFF,
             storage: Storage::ShortQueue,
             index_used: 0,
             blocks: 0,
@@ -248,7 +246,7 @@ impl UnexpectedMessages {
 
     /// Whether it is known that there is no message.
     pub(super) fn is_empty(&self) -> bool {
-        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.use_fast_path));
+        debug_assert!(self.short.none_queued() == (self.len() == 0 && !self.fast_paths.are_on()));
         self.short.none_queued()
     }
 
@@ -259,16 +257,9 @@ impl UnexpectedMessages {
     /// Fast path of [`Self::append`]. `None`: it does not apply, and nothing was changed.
     #[inline(always)]
     pub(super) fn append_fast(&mut self, envelope: Envelope, user: u64) -> Option<Handle> {
-        if self.use_fast_path {
-            let (Envelope { bits, source }, age) = (envelope, self.age);
-            if age & CHECKED == 0 {
-                return None;
-            }
-            let key = (bits, source);
-            let slot = match self.table.append_to_fifo(key, age, user) {
-                Some(slot) => slot,
-                None => self.table.append_fast(key, age, user)?,
-            };
+        let age = self.age;
+        if self.fast_paths.take_append(age) {
+            let slot = self.table.append_fast((envelope.bits, envelope.source), age, user)?;
             self.age = age + AGE_STEP;
             return Some(handle(slot, age));
         }
@@ -295,7 +286,9 @@ impl UnexpectedMessages {
 
     #[inline(always)]
     pub(super) fn append(&mut self, Envelope { bits, source }: Envelope, user: u64) -> Result<Handle, OutOfMemory> {
+        let fast_path_declined = self.fast_paths.take_append(self.age);
         self.settle();
+        self.fast_paths.on_slow_append(self.age);
         // The caller may have declined the fast path of the other queue without trying this one.
         if let Some(handle) = self.append_short(Envelope { bits, source }, user) {
             return Ok(handle);
@@ -303,13 +296,13 @@ impl UnexpectedMessages {
         if self.storage == Storage::ShortQueue {
             self.move_to_table()?;
         }
-        if self.use_fast_path {
+        if self.fast_paths.are_on() {
             let (key, age) = ((bits, source), self.age);
-            // Where the fast path has tried the rest, as in the queue of receives.
-            let slot = if age & CHECKED != 0 {
-                self.table.append_to_chain(key, age, user, |_| true)
-            } else {
-                self.table.append_at_head(key, age, user, |_| true)
+            // As in the queue of receives.
+            let fast = if fast_path_declined { None } else { self.table.append_fast(key, age, user) };
+            let slot = match fast {
+                None => self.table.append_to_chain(key, age, user, |_| true),
+                appended => appended,
             };
             if let Some(slot) = slot {
                 self.age = age + AGE_STEP;
@@ -335,7 +328,7 @@ impl UnexpectedMessages {
         let handle = handle(slot, self.age);
         self.age += AGE_STEP;
         self.short.set_queued_elsewhere(true);
-        self.use_fast_path = self.storage == Storage::Table;
+        self.fast_paths.turn(self.storage == Storage::Table);
         Ok(handle)
     }
 
@@ -372,20 +365,20 @@ impl UnexpectedMessages {
             self.short.open();
         }
         (self.age_when_empty, self.index_used) = (self.age, 0);
-        self.use_fast_path = false;
+        self.fast_paths.turn(false);
     }
 
     fn is_fast_path_right(&self) -> bool {
         if self.table.len() > 0 {
-            return self.use_fast_path == (self.storage == Storage::Table);
+            return self.fast_paths.are_on() == (self.storage == Storage::Table);
         }
-        !self.use_fast_path || self.storage == Storage::Table && self.table.slots() > 0
+        !self.fast_paths.are_on() || self.storage == Storage::Table && self.table.slots() > 0
     }
 
     /// Notices that the last message has left, where the table has kept its fast path.
     #[inline(always)]
     fn settle(&mut self) {
-        if self.use_fast_path && self.table.len() == 0 {
+        if self.fast_paths.are_on() && self.table.len() == 0 {
             self.on_empty();
         }
     }
@@ -474,7 +467,7 @@ impl UnexpectedMessages {
     pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
         debug_assert!(self.is_fast_path_right());
         let Envelope { bits, source } = envelope;
-        if self.use_fast_path {
+        if self.fast_paths.are_on() {
             return self.table.take_fast(bits, source);
         }
         if self.storage != Storage::ShortQueue {
@@ -536,7 +529,7 @@ impl UnexpectedMessages {
             }
         };
         // The table keeps its fast path, also if this was its last message.
-        if !self.use_fast_path {
+        if !self.fast_paths.are_on() {
             self.on_removed(slot, stamp);
         }
         Some(message)

@@ -84,7 +84,7 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
                 for number in 0..12 {
                     let found = messages.take(Pattern::exactly(envelope(number)));
                     assert_eq!(
-                        (found.map(|message| message.user), messages.use_fast_path),
+                        (found.map(|message| message.user), messages.fast_paths.are_on()),
                         (Some(number.into()), true)
                     );
                 }
@@ -92,9 +92,12 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
             }
             let found = if is_probe { messages.probe(pattern).is_some() } else { messages.take(pattern).is_some() };
             assert!(!found);
-            assert_eq!((messages.storage, messages.use_fast_path, messages.is_empty()), (Storage::Table, false, true));
+            assert_eq!(
+                (messages.storage, messages.fast_paths.are_on(), messages.is_empty()),
+                (Storage::Table, false, true)
+            );
             messages.append_any(envelope(1), 1).unwrap();
-            assert!(messages.use_fast_path && messages.take(Pattern::exactly(envelope(1))).is_some());
+            assert!(messages.fast_paths.are_on() && messages.take(Pattern::exactly(envelope(1))).is_some());
             assert_eq!((messages.storage, messages.is_empty()), (Storage::Table, false));
             assert!(!if is_probe { messages.probe(pattern).is_some() } else { messages.take(pattern).is_some() });
             assert_eq!((messages.storage, messages.is_empty()), (Storage::ShortQueue, true));
@@ -107,19 +110,21 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
 #[test]
 fn a_queue_that_no_search_finds_empty_becomes_short() {
     for (length, expected) in [(1, Storage::ShortQueue), (9, Storage::ShortQueue), (10, Storage::Table)] {
-        let (mut messages, _) = messages(12);
-        let mut arrived = 0;
-        let mut last = 12;
+        let (mut messages, _) = messages(100);
+        let (mut arrived, mut fast) = (0, 0);
+        let mut last = 100;
         while arrived < 4096 + 32 {
             for number in 0..last {
                 assert!(messages.take(Pattern::exactly(envelope(number))).is_some());
             }
             for number in 0..length {
+                fast += u32::from(messages.fast_paths.take_append(messages.age));
                 messages.append_any(envelope(number), number.into()).unwrap();
             }
             arrived += length;
             last = length;
         }
+        assert!(fast > 3900, "{fast} of {arrived}");
         assert_eq!(messages.storage, expected, "phases of {length}");
     }
 }
@@ -134,7 +139,7 @@ fn the_last_message_of_a_key_leaves_the_fast_path_as_it_is() {
     }
     for number in 0..12 {
         let found = messages.take(Pattern::exactly(envelope(20)));
-        assert_eq!((found.map(|message| message.user), messages.use_fast_path), (Some(number), true));
+        assert_eq!((found.map(|message| message.user), messages.fast_paths.are_on()), (Some(number), true));
     }
     assert_eq!((messages.len(), messages.is_empty()), (0, false));
 }

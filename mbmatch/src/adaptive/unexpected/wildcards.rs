@@ -49,7 +49,8 @@ impl UnexpectedMessages {
     /// Leaves the messages in the table alone, if they were in lists too.
     pub(super) fn drop_lists(&mut self) {
         if self.storage == Storage::ByBits {
-            (self.storage, self.use_fast_path) = (Storage::Table, self.table.len() > 0);
+            self.storage = Storage::Table;
+            self.fast_paths.turn(self.table.len() > 0);
         }
     }
 
@@ -131,7 +132,8 @@ impl UnexpectedMessages {
         for &slot in slots.iter() {
             self.index.append_to_list(&self.table, slot);
         }
-        (self.storage, self.use_fast_path, self.blocks) = (Storage::ByBits, false, 0);
+        (self.storage, self.blocks) = (Storage::ByBits, 0);
+        self.fast_paths.turn(false);
         Ok(())
     }
 
@@ -167,7 +169,8 @@ impl UnexpectedMessages {
             let at = self.index.push((envelope, slot));
             self.table.restamp(slot, |_| indexed_stamp(generation(age), at));
         }
-        (self.storage, self.use_fast_path) = (Storage::Indexed, false);
+        self.storage = Storage::Indexed;
+        self.fast_paths.turn(false);
         Ok(())
     }
 }
