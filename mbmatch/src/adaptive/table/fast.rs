@@ -71,7 +71,8 @@ impl EntryTable {
     }
 
     /// Appends an entry to a table of one class that has been grown, to the FIFO queue or if its home slot has no
-    /// collision chain. Otherwise changes no entry. Does not check the capacity: it is enough that a free slot is found.
+    /// collision chain. Otherwise changes no entry. Does not check the capacity: it is enough that a free slot is
+    /// found.
     #[inline(always)]
     pub(in crate::adaptive) fn append_fast(&mut self, key: (u64, u32), stamp: u64, user: u64) -> Option<u32> {
         match self.append_to_fifo(key, stamp, user) {
