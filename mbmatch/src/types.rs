@@ -137,7 +137,10 @@ impl Outcome {
     pub(crate) fn queued(self) -> Result<Handle, OutOfMemory> {
         match self {
             Self::Queued(handle) => Ok(handle),
-            Self::OutOfMemory | Self::Matched(_) => Err(OutOfMemory),
+            Self::OutOfMemory | Self::Matched(_) => {
+                debug_assert!(matches!(self, Self::OutOfMemory), "appending matches nothing");
+                Err(OutOfMemory)
+            }
         }
     }
 

@@ -549,3 +549,42 @@ fn order_holds_in_every_drain_order_at_depth() {
         }
     }
 }
+
+/// Queues that are filled and drained in turns, where every search of a queue that was filled finds an entry: short
+/// turns after long ones, of one envelope and of many.
+#[test]
+fn order_holds_where_every_search_finds_an_entry() {
+    for seed in 0..if cfg!(miri) { 1 } else { 12 } {
+        let mut random = Rng::with_seed(seed);
+        let mut matcher = Matcher::new(Structure::Adaptive, Options::default());
+        let mut user = 0;
+        while user < if cfg!(miri) { 5_000 } else { 60_000 } {
+            let (longest, tags) = ([1, 9, 12, 200][random.usize(..4)], [1, 3, 1 << 20][random.usize(..3)]);
+            let (are_posted, last) = (random.bool(), user + random.u64(1..8_000));
+            while user < last {
+                let mut queued = Vec::new();
+                for _ in 0..random.u64(1..=longest) {
+                    let envelope = Envelope { bits: random.u64(..tags), source: random.u32(..2) };
+                    user += 1;
+                    if are_posted {
+                        assert!(matches!(matcher.post(Pattern::exactly(envelope), user), Ok(Posted::Waiting(_))));
+                    } else {
+                        assert!(matches!(matcher.arrive(envelope, user), Ok(Arrived::Unexpected(_))));
+                    }
+                    queued.push((envelope, user));
+                }
+                while !queued.is_empty() {
+                    let envelope = queued[random.usize(..queued.len())].0;
+                    let oldest = queued.iter().position(|entry| entry.0 == envelope).expect("it is queued");
+                    let user = queued.remove(oldest).1;
+                    if are_posted {
+                        assert_eq!(matcher.arrive(envelope, 0), Ok(Arrived::Matched { user }), "seed {seed}");
+                    } else {
+                        let posted = matcher.post(Pattern::exactly(envelope), 0);
+                        assert_eq!(posted, Ok(Posted::Matched(Message { user, envelope })), "seed {seed}");
+                    }
+                }
+            }
+        }
+    }
+}

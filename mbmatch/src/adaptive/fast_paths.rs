@@ -7,6 +7,7 @@
 /// A queue that is filled and drained by fast paths, and that no search finds empty, does not notice that it has become
 /// a short one. So 32 of 4096 successive appends take the slow path, which notices it: a phase of at most nine entries
 /// begins and ends within 18 of them. The fast path compares an age in place of a flag, so that this costs it nothing.
+/// Ages pass in the short queue too: the first append of a later table may be the only slow one for 4064 others.
 pub(super) struct FastPaths<const AGE_STEP: u64> {
     are_on: bool,
     /// Appends of earlier ages take the fast path. 0 if it is off.
@@ -18,6 +19,7 @@ pub(super) struct FastPaths<const AGE_STEP: u64> {
 impl<const AGE_STEP: u64> FastPaths<AGE_STEP> {
     pub(super) const OFF: Self = Self { are_on: false, append_until: 0, slow_from: 0 };
 
+    /// Whether searches take the fast path.
     #[inline(always)]
     pub(super) fn are_on(&self) -> bool {
         self.are_on
@@ -29,6 +31,7 @@ impl<const AGE_STEP: u64> FastPaths<AGE_STEP> {
         age < self.append_until
     }
 
+    /// Turns both fast paths on, that of appends up to the next check, or off.
     #[inline(always)]
     pub(super) fn turn(&mut self, on: bool) {
         (self.are_on, self.append_until) = (on, if on { self.slow_from } else { 0 });

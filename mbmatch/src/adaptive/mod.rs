@@ -64,11 +64,11 @@
 //! either completes or declines and leaves the queues unchanged ([`FastPath`]); then the slow path,
 //! which a post or an arrival does not inline, does the whole operation.
 //!
-//! The last entry of a table without wildcards and index leaves by the fast path too, which the next entries take
-//! again: a program that fills and drains a queue has no branch that depends on how many entries are left. The first
-//! search that finds nothing notices that the queue is empty: until an entry comes, searches then end before they look
-//! into the table, or the queue becomes a short one. Where every search finds an entry, some appends notice it
-//! ([`fast_paths`]).
+//! When the last entry of a table without wildcards and index is taken, by the fast path unless it has links, the fast
+//! paths stay on for the next entries: a program that fills and drains a queue has no branch that depends on how many
+//! entries are left. The first search of the empty queue notices that it is empty: until an entry comes, searches then
+//! end before they look into the table, or the queue becomes a short one. Where every search finds an entry, some
+//! appends notice it ([`fast_paths`]). The removal of the last entry by its handle notices it at once.
 
 mod fast_paths;
 mod free_slots;

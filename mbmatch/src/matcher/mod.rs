@@ -109,8 +109,8 @@ mod visits;
 
 use counters::Side;
 
-/// Calls the default structure, inlined; or else `$list` or `$elsewhere`, which are not inlined, so that they take no
-/// registers from it. Counters are there: when they are off, they cost nothing.
+/// Calls the default structure, inlined; or else `$list` or `$elsewhere`. Searches of these are not inlined, so that
+/// they take no registers from it. Counters are there: when they are off, they cost nothing.
 macro_rules! dispatch {
     ($self:ident, $structure:ident => $call:expr, list $list:expr, else $elsewhere:expr) => {
         if let Some($structure) = $self.fast() {

@@ -93,8 +93,8 @@ enum Storage {
 
 /// The posted-receive queue.
 pub(super) struct PostedReceives {
-    /// On if all receives are in the table and have no wildcards. The table keeps its fast paths when the last one has
-    /// left by them, until it is noticed that the table is empty.
+    /// On if all receives are in the table and have no wildcards. The table keeps its fast paths when the last one is
+    /// taken, until it is noticed that the table is empty.
     fast_paths: FastPaths<AGE_STEP>,
     storage: Storage,
     /// The class of all, with [`Storage::OneClass`].
@@ -216,7 +216,7 @@ impl PostedReceives {
         let fast_path_declined = self.fast_paths.take_append(self.age);
         self.settle();
         self.fast_paths.on_slow_append(self.age);
-        // The caller may have declined the fast path of the other queue without trying this one.
+        // `settle` may have opened the short queue.
         if self.short.has_room() {
             return self.append_fast(pattern, user).ok_or(OutOfMemory);
         }
@@ -250,6 +250,7 @@ impl PostedReceives {
         let same_class = |other| class(other) == of_class;
         let stamp = stamp(age, of_class);
         let slot = if fast_path_declined {
+            debug_assert!(of_class == EXACT);
             // It has tried the rest. Trying it again would take one more slot of the bitmap, and fill the table with
             // displaced entries.
             self.table.append_to_chain(key, stamp, user, same_class)?

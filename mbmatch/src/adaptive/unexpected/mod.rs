@@ -111,7 +111,7 @@ fn is_of_bits(pattern: Pattern) -> bool {
 
 /// The unexpected-message queue.
 pub(super) struct UnexpectedMessages {
-    /// On if the messages are in the table alone. The table keeps its fast paths when the last one has left by them,
+    /// On if the messages are in the table alone. The table keeps its fast paths when the last one is taken,
     /// until it is noticed that the table is empty.
     fast_paths: FastPaths<AGE_STEP>,
     storage: Storage,
@@ -289,7 +289,7 @@ impl UnexpectedMessages {
         let fast_path_declined = self.fast_paths.take_append(self.age);
         self.settle();
         self.fast_paths.on_slow_append(self.age);
-        // The caller may have declined the fast path of the other queue without trying this one.
+        // `settle` may have opened the short queue.
         if let Some(handle) = self.append_short(Envelope { bits, source }, user) {
             return Ok(handle);
         }
@@ -462,7 +462,8 @@ impl UnexpectedMessages {
         self.storage == Storage::ShortQueue
     }
 
-    /// Fast path of matching: takes the oldest message of an envelope; returns its user value.
+    /// Fast path of matching: takes the oldest message of an envelope; returns its user value. It must not be known
+    /// that there is no message.
     #[inline(always)]
     pub(super) fn take_fast(&mut self, envelope: Envelope) -> FastPath<u64> {
         debug_assert!(self.is_fast_path_right());
@@ -471,9 +472,7 @@ impl UnexpectedMessages {
             return self.table.take_fast(bits, source);
         }
         if self.storage != Storage::ShortQueue {
-            if self.is_empty() {
-                return FastPath::NoMatch;
-            }
+            debug_assert!(!self.is_empty());
             // With an index too, a receive without wildcards looks up its key. Most find no message.
             return match self.table.find_fast(bits, source) {
                 FastPath::NoMatch => FastPath::NoMatch,
@@ -498,6 +497,9 @@ impl UnexpectedMessages {
     fn take(&mut self, pattern: Pattern) -> Option<Message> {
         let Pattern { bits, ignore: 0, source: Some(source) } = pattern else { return self.take_any(pattern) };
         let envelope = Envelope { bits, source };
+        if self.is_empty() {
+            return None;
+        }
         match self.take_fast(envelope) {
             FastPath::Taken(user) => Some(Message { user, envelope }),
             FastPath::NoMatch => None,

@@ -105,6 +105,24 @@ fn the_last_message_of_a_table_leaves_the_fast_path_as_it_is() {
     }
 }
 
+/// The table that is freed has just become empty, and no search has noticed it yet.
+#[test]
+fn a_table_that_keeps_its_fast_path_can_be_freed() {
+    let (mut messages, _) = messages(12);
+    for number in 0..12 {
+        assert!(messages.take(Pattern::exactly(envelope(number))).is_some());
+    }
+    assert!(messages.fast_paths.are_on());
+    messages.shrink();
+    assert_eq!(
+        (messages.storage, messages.fast_paths.are_on(), messages.is_empty()),
+        (Storage::ShortQueue, false, true)
+    );
+    messages.append_any(envelope(1), 1).unwrap();
+    assert_eq!(messages.take(Pattern::exactly(envelope(1))).map(|message| message.user), Some(1));
+    assert_eq!(messages.take(Pattern::exactly(envelope(1))), None);
+}
+
 /// Every receive finds a message: a queue that has become short is noticed by the messages that arrive, a longer one
 /// stays a table.
 #[test]
