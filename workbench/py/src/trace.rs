@@ -98,7 +98,7 @@ impl Trace {
     /// after the initialization of MPI, and the whole time after it, ns.
     fn delays_ns(&self) -> Vec<(u64, u64)> {
         let of = |rank| {
-            let end_ns = self.trace.rank(rank).last()?.wall_ns;
+            let end_ns = self.trace.rank(rank).last()?.wall_ns();
             Some((self.trace.delay_ns(rank)?, end_ns.saturating_sub(self.trace.initialized_ns(rank))))
         };
         (0..self.trace.ranks()).filter_map(of).collect()

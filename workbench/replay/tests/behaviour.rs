@@ -425,7 +425,7 @@ fn a_replay_that_gets_beyond_the_end_of_time_is_refused() {
     for thread in 0..4 {
         late.thread(thread);
         late.miss(1);
-        late.push(Record { kind: mb_trace::Kind::Miss as u8, aux: 1, cpu_ns: 0, ..Record::default() });
+        late.push(Record { kind: mb_trace::Kind::Miss as u8, aux: 1, cpu: 0, ..Record::default() });
     }
     late.thread(0);
     late.compute(1 << 53);

@@ -6,6 +6,8 @@
 //! One pass. Memory: one batch, and 8 bytes per request of the current rank, because a Done does
 //! not hold its communicator.
 
+use std::collections::BTreeMap;
+
 use mb_core::mpi::PROC_NULL;
 
 use crate::communicators::Communicators;
@@ -17,8 +19,6 @@ use crate::record::{CollectiveOp, Flags, Kind, Record};
 pub enum Values {
     /// Yes or no.
     Bool(Vec<bool>),
-    /// 16 bits, unsigned.
-    U16(Vec<u16>),
     /// 32 bits, unsigned.
     U32(Vec<u32>),
     /// 64 bits, unsigned.
@@ -41,7 +41,7 @@ pub struct Column {
 }
 
 /// Kinds by number, from 1; the first is never used.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 20] = [
     "none",
     "init",
     "finalize",
@@ -58,6 +58,10 @@ const KINDS: [&str; 16] = [
     "comm_free",
     "extra",
     "other",
+    "thread",
+    "site",
+    "topology",
+    "partition",
 ];
 
 /// Collectives by number, from 1; the first is never used.
@@ -86,7 +90,7 @@ struct Rows {
     rank: Vec<u32>,
     index: Vec<u64>,
     kind: Vec<u8>,
-    thread: Vec<u16>,
+    thread: Vec<u32>,
     blocking: Vec<bool>,
     persistent: Vec<bool>,
     matched: Vec<bool>,
@@ -117,14 +121,14 @@ fn split<T: Copy + Default>(values: &[Option<T>]) -> (Vec<T>, Option<Vec<bool>>)
 impl Rows {
     fn push(
         &mut self,
-        at: (u32, u64),
+        at: (u32, u64, u32),
         kind: Kind,
         record: &Record,
         comms: &Communicators,
         comm: Option<u32>,
         epoch_ns: u64,
     ) {
-        let (rank, index) = at;
+        let (rank, index, thread) = at;
         let has_envelope = match kind {
             Kind::Send | Kind::Recv | Kind::Probe => true,
             Kind::Done => comm.is_some(),
@@ -141,7 +145,7 @@ impl Rows {
         self.rank.push(rank);
         self.index.push(index);
         self.kind.push(kind as u8);
-        self.thread.push(record.thread);
+        self.thread.push(thread);
         let done = kind == Kind::Done;
         self.blocking.push(record.has(Flags::BLOCKING));
         self.persistent.push(record.has(Flags::PERSISTENT));
@@ -161,10 +165,10 @@ impl Rows {
         self.bytes.push(has_bytes.then_some(record.bytes));
         self.request.push((record.request != 0).then_some(record.request));
         self.aux.push(record.aux);
-        self.wall_ns.push(record.wall_ns);
-        self.time_ns.push(epoch_ns.saturating_add(record.wall_ns));
+        self.wall_ns.push(record.wall_ns());
+        self.time_ns.push(epoch_ns.saturating_add(record.wall_ns()));
         self.wall_span_ns.push(record.wall_span_ns);
-        self.cpu_ns.push(record.cpu_ns);
+        self.cpu_ns.push(record.cpu_ns());
         self.cpu_span_ns.push(record.cpu_span_ns);
     }
 
@@ -187,7 +191,7 @@ impl Rows {
             column("rank", Values::U32(self.rank)),
             column("index", Values::U64(self.index)),
             column("kind", Values::Word(self.kind, &KINDS)),
-            column("thread", Values::U16(self.thread)),
+            column("thread", Values::U32(self.thread)),
             column("blocking", Values::Bool(self.blocking)),
             column("persistent", Values::Bool(self.persistent)),
             column("matched", Values::Bool(self.matched)),
@@ -223,6 +227,8 @@ pub struct Batches<'a> {
     within: u32,
     /// Index of the Recv or Probe by request, plus one; 0 for those whose end has no status.
     begun: Vec<u64>,
+    /// Numbers of the threads whose slot was used before.
+    threads: BTreeMap<u16, u32>,
 }
 
 impl Trace {
@@ -230,7 +236,16 @@ impl Trace {
     /// returned.
     #[must_use]
     pub fn batches<'a>(&'a self, comms: &'a Communicators, rows: usize) -> Batches<'a> {
-        Batches { trace: self, comms, rows: rows.max(1), rank: 0, index: 0, within: 0, begun: Vec::new() }
+        Batches {
+            trace: self,
+            comms,
+            rows: rows.max(1),
+            rank: 0,
+            index: 0,
+            within: 0,
+            begun: Vec::new(),
+            threads: BTreeMap::new(),
+        }
     }
 }
 
@@ -263,7 +278,11 @@ impl Iterator for Batches<'_> {
             let epoch_ns = self.trace.epoch_ns(self.rank);
             while self.index < records.len() && rows.rank.len() < self.rows {
                 let record = &records[self.index];
-                let at = (self.rank, self.index as u64);
+                if record.kind == Kind::Thread as u8 {
+                    self.threads.insert(record.thread, record.aux as u32);
+                }
+                let thread = self.threads.get(&record.thread).copied().unwrap_or(u32::from(record.thread));
+                let at = (self.rank, self.index as u64, thread);
                 if record.kind == Kind::Done as u8 {
                     let number = record.request + self.within;
                     let begun = self.begun.get(number as usize).and_then(|at| records.get(at.checked_sub(1)? as usize));
@@ -285,6 +304,7 @@ impl Iterator for Batches<'_> {
                 self.rank += 1;
                 self.index = 0;
                 self.begun.clear();
+                self.threads.clear();
             }
         }
         (!rows.rank.is_empty()).then(|| rows.columns())

@@ -104,6 +104,15 @@ impl Trace {
     /// When there is no rank, or more than 2^31 - 1.
     #[must_use]
     pub fn in_memory(ranks: Vec<Vec<Record>>) -> Self {
+        Self::in_version(crate::record::VERSION, ranks)
+    }
+
+    /// As [`Trace::in_memory`], in this version of the record layout.
+    ///
+    /// # Panics
+    /// When there is no rank, or more than 2^31 - 1.
+    #[must_use]
+    pub fn in_version(version: u16, ranks: Vec<Vec<Record>>) -> Self {
         let world = u32::try_from(ranks.len()).ok().filter(|n| (1..=crate::meta::MAX_RANKS).contains(n));
         let meta = Meta::new(TraceOrigin::Generated, world.expect("1 to 2^31 - 1 ranks"), 0);
         let mut trace = Self { path: PathBuf::new(), meta, files: Vec::new(), segments: Vec::new() };
@@ -112,7 +121,7 @@ impl Trace {
                 *record = record.sealed(index as u64);
             }
             let count = records.len() as u64;
-            let header = Header::finalized(&trace.meta, rank as u32, count);
+            let header = Header { version, ..Header::finalized(&trace.meta, rank as u32, count) };
             trace.files.push(TraceFile {
                 path: rank_file(rank as u32).into(),
                 content: Content::Owned(records, 0),

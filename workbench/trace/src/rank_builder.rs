@@ -109,10 +109,22 @@ impl RankBuilder {
         self.wall_ns
     }
 
-    /// Appends `record` with the current thread and time.
+    /// Appends `record` with the current thread and time, and its call site.
     pub fn push(&mut self, record: Record) {
-        let (thread, wall_ns, cpu_ns) = (self.thread, self.wall_ns, self.cpu_ns);
-        self.records.push(Record { thread, wall_ns, cpu_ns, ..record });
+        let (wall, cpu) = (record.wall | self.wall_ns, record.cpu | self.cpu_ns);
+        self.records.push(Record { thread: self.thread, wall, cpu, ..record });
+    }
+
+    /// Appends `record` and the words that belong to it (version 3).
+    pub fn push_with(&mut self, record: Record, words: &[u64]) {
+        self.push(Record { bytes: words.len() as u64, ..record });
+        self.extra(words);
+    }
+
+    /// Another thread, in order of the first MPI call `number`, takes the current slot (version 3).
+    pub fn thread_begins(&mut self, number: u32) {
+        self.cpu_ns = 0;
+        self.push(Record { kind: Kind::Thread as u8, aux: u64::from(number), ..Record::default() });
     }
 
     /// The calls that follow are made by thread number `thread`.

@@ -12,7 +12,7 @@ pub const MAGIC: [u8; 8] = *b"MBTRACE\x01";
 pub const VERSION: u16 = 1;
 
 /// Newest version of the record layout that this code reads: that of recorded traces.
-pub const NEWEST: u16 = 2;
+pub const NEWEST: u16 = 3;
 
 /// Bytes of a record, and of the header.
 pub const RECORD_BYTES: usize = 64;
@@ -76,7 +76,8 @@ pub struct Record {
     pub kind: u8,
     /// [`Flags`]; their meaning depends on the kind.
     pub flags: u8,
-    /// Thread of the rank, in order of first MPI call; 0 is the first.
+    /// Slot of the calling thread. Slots are taken in order of the first MPI call; a [`Kind::Thread`]
+    /// says that another thread has taken one again.
     pub thread: u16,
     /// Local number of the communicator (0 is `MPI_COMM_WORLD`, 1 `MPI_COMM_SELF`).
     pub comm: u32,
@@ -91,10 +92,10 @@ pub struct Record {
     pub request: u32,
     /// Checksum of this record with this field zero, and of its index.
     pub check: u32,
-    /// Wall time at the start of the call, ns since the rank's first record.
-    pub wall_ns: u64,
-    /// CPU time of the calling thread at the start of the call, ns.
-    pub cpu_ns: u64,
+    /// [`Record::wall_ns`], and above it the lower half of [`Record::site`].
+    pub wall: u64,
+    /// [`Record::cpu_ns`], and above it the upper half of [`Record::site`].
+    pub cpu: u64,
     /// Wall time within the call, ns; saturates at 2^32 - 1.
     pub wall_span_ns: u32,
     /// CPU time of the calling thread within the call, ns; saturates.
@@ -105,6 +106,10 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES && size_of::<Header>() == RECORD_BYTES);
 const _: () = assert!(cfg!(target_endian = "little"), "traces are read in place: the host must be little-endian");
+
+/// Bits of [`Record::wall`] and [`Record::cpu`] that hold the time.
+const TIME_BITS: u32 = 54;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
 /// The kind of a record. The numbers are part of the format; 0 means "not written".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -137,7 +142,8 @@ pub enum Kind {
     Probe = 7,
     /// `aux` calls of `MPI_Test*` (with [`Flags::PROBE`]: of `MPI_Iprobe`/`MPI_Improbe` with `peer`
     /// and `tag`) that were unsuccessful since the last record of another kind in the thread,
-    /// collapsed into one record.
+    /// collapsed into one record. From version 3 on the gaps between them: [`Record::gaps_ns`]; of
+    /// tests `request` = first incomplete request that they named, `peer` = requests that they named.
     Miss = 8,
     /// `MPI_Cancel` of `request`.
     Cancel = 9,
@@ -158,15 +164,28 @@ pub enum Kind {
     /// Up to six words that belong to the record before: `tag` = number of words here, and the
     /// words are in place of other fields. See [`Record::extra_words`].
     Extra = 14,
-    /// A call that matters for communication but is not recorded in detail (one-sided, I/O, spawn,
-    /// partitioned); lower half of `aux` = index in the list `other_calls` of `meta.json`, upper half
+    /// A call that matters for communication but is not recorded in detail (one-sided, I/O,
+    /// spawn); lower half of `aux` = index in the list `other_calls` of `meta.json`, upper half
     /// = processes that it started.
     Other = 15,
+    /// The slot `thread` belongs to another thread from here on: `aux` = its number, in order of the
+    /// first MPI call. Its CPU time starts again.
+    Thread = 16,
+    /// A call site: `aux` = its number, `bytes` = number of extra words that follow: return addresses,
+    /// the innermost first.
+    Site = 17,
+    /// The neighbours in the topology of `comm`, whose [`Kind::Comm`] it follows: `peer` = number of sources,
+    /// `tag` = number of destinations, `bytes` = number of extra words that follow: these ranks.
+    /// `aux`: 1 Cartesian, 2 graph, 3 distributed graph.
+    Topology = 18,
+    /// Partitions of the active partitioned `request` are ready or have arrived: `aux` = the first one, and
+    /// their number in the upper half.
+    Partition = 19,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Init,
         Self::Finalize,
         Self::Send,
@@ -182,7 +201,17 @@ impl Kind {
         Self::CommFree,
         Self::Extra,
         Self::Other,
+        Self::Thread,
+        Self::Site,
+        Self::Topology,
+        Self::Partition,
     ];
+
+    /// The kinds of the version of the record layout: the first so many of [`Kind::ALL`].
+    #[must_use]
+    pub const fn count(version: u16) -> u8 {
+        if version < 3 { 15 } else { 19 }
+    }
 
     /// The kind numbered `byte`.
     #[must_use]
@@ -339,16 +368,44 @@ impl Record {
         self.flags & flag != 0
     }
 
+    /// Wall time at the start of the call, ns since the rank's first record.
+    #[must_use]
+    #[inline]
+    pub const fn wall_ns(&self) -> u64 {
+        self.wall & TIME_MASK
+    }
+
+    /// CPU time of the calling thread at the start of the call, ns.
+    #[must_use]
+    #[inline]
+    pub const fn cpu_ns(&self) -> u64 {
+        self.cpu & TIME_MASK
+    }
+
+    /// Number of the call site, 0 if unknown. From version 3 on.
+    #[must_use]
+    #[inline]
+    pub const fn site(&self) -> u32 {
+        ((self.wall >> TIME_BITS) | (self.cpu >> TIME_BITS) << (64 - TIME_BITS)) as u32
+    }
+
+    /// Of a [`Kind::Miss`] of version 3: minimum and median of the wall times between the return of the poll
+    /// before and the start of a poll of this record, ns; saturates at 2^32 - 1.
+    #[must_use]
+    pub const fn gaps_ns(&self) -> (u32, u32) {
+        (self.bytes as u32, (self.bytes >> 32) as u32)
+    }
+
     /// The six words of a [`Kind::Extra`] record in their order: `comm | peer << 32`, `bytes`,
-    /// `wall_ns`, `cpu_ns`, `wall_span_ns | cpu_span_ns << 32`, `aux`. Only the first `tag` of them
+    /// `wall`, `cpu`, `wall_span_ns | cpu_span_ns << 32`, `aux`. Only the first `tag` of them
     /// count.
     #[must_use]
     pub const fn extra_words(&self) -> [u64; 6] {
         [
             self.comm as u64 | (self.peer as u32 as u64) << 32,
             self.bytes,
-            self.wall_ns,
-            self.cpu_ns,
+            self.wall,
+            self.cpu,
             self.wall_span_ns as u64 | (self.cpu_span_ns as u64) << 32,
             self.aux,
         ]
@@ -393,8 +450,8 @@ impl Record {
             comm: word(0) as u32,
             peer: (word(0) >> 32) as u32 as i32,
             bytes: word(1),
-            wall_ns: word(2),
-            cpu_ns: word(3),
+            wall: word(2),
+            cpu: word(3),
             wall_span_ns: word(4) as u32,
             cpu_span_ns: (word(4) >> 32) as u32,
             aux: word(5),
@@ -409,7 +466,7 @@ mod tests {
 
     #[test]
     fn every_single_bit_flip_is_found() {
-        let record = Record { kind: 3, peer: 5, tag: 77, bytes: 4096, wall_ns: 123_456, aux: 9, ..Record::default() };
+        let record = Record { kind: 3, peer: 5, tag: 77, bytes: 4096, wall: 123_456, aux: 9, ..Record::default() };
         let sealed = record.sealed(41);
         for bit in 0..512 {
             let mut bytes = <[u8; 64]>::try_from(sealed.as_bytes()).unwrap();
@@ -426,7 +483,7 @@ mod tests {
             assert_eq!(Kind::from_byte(kind as u8), Some(kind));
         }
         assert_eq!(Kind::from_byte(0), None);
-        assert_eq!(Kind::from_byte(16), None);
+        assert_eq!(Kind::from_byte(20), None);
     }
 
     #[test]

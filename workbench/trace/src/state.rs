@@ -191,7 +191,7 @@ impl Trace {
     /// the first communicator; 0 if the records end before it.
     #[must_use]
     pub fn initialized_ns(&self, rank: u32) -> u64 {
-        self.rank(rank).iter().find(|record| record.kind == Kind::Comm as u8).map_or(0, |record| record.wall_ns)
+        self.rank(rank).iter().find(|record| record.kind == Kind::Comm as u8).map_or(0, Record::wall_ns)
     }
 
     /// Time between the initialization of MPI and the Finalize of `rank` in which its first thread was

@@ -18,7 +18,6 @@ fn cells(batch: &[Column], name: &str) -> Vec<String> {
     let column = batch.iter().find(|column| column.name == name).unwrap();
     let texts: Vec<String> = match &column.values {
         Values::Bool(values) => values.iter().map(ToString::to_string).collect(),
-        Values::U16(values) => values.iter().map(ToString::to_string).collect(),
         Values::U32(values) => values.iter().map(ToString::to_string).collect(),
         Values::U64(values) => values.iter().map(ToString::to_string).collect(),
         Values::I32(values) => values.iter().map(ToString::to_string).collect(),

@@ -55,7 +55,7 @@ fn headers_of_rank_files() {
             (|h| h.magic[7] = 2) as fn(&mut Header),
             "first bytes are [4d, 42, 54, 52, 41, 43, 45, 02], expected [4d, 42, 54, 52, 41, 43, 45, 01]; this is not a trace file (T-3)",
         ),
-        (|h| h.version = 3, "version is 3, expected 1 to 2; read it with the release that wrote it (T-3)"),
+        (|h| h.version = 4, "version is 4, expected 1 to 3; read it with the release that wrote it (T-3)"),
         (|h| h.record_bytes = 128, "record_bytes is 128, expected 64 (T-3)"),
         (|h| h.flags = 4, "flags are 0x4, expected 0, 1 or 2 (T-3)"),
         (|h| (h.version, h.flags) = (2, 7), "flags are 0x7, expected 0, 1, 2, 4, 5 or 6 (T-3)"),

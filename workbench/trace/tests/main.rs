@@ -11,3 +11,4 @@ mod record_defects;
 mod round_trip;
 mod state;
 mod stats;
+mod version_3;

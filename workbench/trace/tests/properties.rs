@@ -90,10 +90,10 @@ fn walk(trace: &Trace, rank: u32) -> Stats {
         for (index, record) in trace.rank(source).iter().enumerate() {
             match record.kind() {
                 Some(Kind::Send) if record.peer as u32 == rank => {
-                    events.push(((record.wall_ns, true, index as u64, source), (source, record.tag)));
+                    events.push(((record.wall_ns(), true, index as u64, source), (source, record.tag)));
                 }
                 Some(Kind::Recv) if source == rank => {
-                    events.push(((record.wall_ns, false, index as u64, 0), (record.peer as u32, record.tag)));
+                    events.push(((record.wall_ns(), false, index as u64, 0), (record.peer as u32, record.tag)));
                 }
                 _ => {}
             }
@@ -210,7 +210,7 @@ proptest! {
             5 => record.tag = value as i32,
             6 => record.bytes = value,
             7 => record.request = value as u32,
-            8 => record.wall_ns = value,
+            8 => record.wall = value,
             _ => record.aux = value,
         }
         let trace = Trace::in_memory(ranks);

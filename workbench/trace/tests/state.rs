@@ -48,7 +48,7 @@ fn other(aux: u64) -> Record {
 /// Inserts a record before the Finalize of a rank.
 fn insert(records: &mut Vec<Record>, mut record: Record) {
     let last = *records.last().unwrap();
-    (record.wall_ns, record.cpu_ns, record.thread) = (last.wall_ns, last.cpu_ns, last.thread);
+    (record.wall, record.cpu, record.thread) = (last.wall, last.cpu, last.thread);
     records.insert(records.len() - 1, record);
 }
 

@@ -47,11 +47,17 @@ impl Rank<'_> {
                 // The time of a thread before its first call is not in the trace: the thread is
                 // assumed to start here.
                 state.clock = self.floor;
-                state.cpu_end_ns = record.cpu_ns;
+                state.cpu_end_ns = record.cpu_ns();
             }
             if state.activity != Activity::Ready {
                 self.program_at = Picos::MAX;
                 return;
+            }
+            if record.kind == Kind::Thread as u8 {
+                // Another thread with a CPU time of its own, which starts here too.
+                state.cpu_end_ns = u64::MAX;
+                self.cursor += 1;
+                continue;
             }
             if record.kind == Kind::Done as u8 {
                 // Its call has returned: later records of other threads start later.
@@ -59,7 +65,7 @@ impl Rank<'_> {
                 self.cursor += 1;
                 continue;
             }
-            self.compute = compute_time(world, record.cpu_ns.saturating_sub(state.cpu_end_ns));
+            self.compute = compute_time(world, record.cpu_ns().saturating_sub(state.cpu_end_ns));
             self.program_at = (state.clock + self.compute).max(self.floor);
             return;
         }
@@ -90,7 +96,7 @@ impl Rank<'_> {
         state.clock = now;
         state.begin = now;
         state.record = self.cursor;
-        state.cpu_end_ns = record.cpu_ns.saturating_add(u64::from(record.cpu_span_ns));
+        state.cpu_end_ns = record.cpu_ns().saturating_add(u64::from(record.cpu_span_ns));
         self.floor = now;
         self.cursor += 1;
         self.stale = true;
@@ -112,7 +118,11 @@ impl Rank<'_> {
                 | Kind::Other
                 | Kind::Miss
                 | Kind::Done
-                | Kind::Extra,
+                | Kind::Extra
+                | Kind::Thread
+                | Kind::Site
+                | Kind::Topology
+                | Kind::Partition,
             )
             | None => {}
         }

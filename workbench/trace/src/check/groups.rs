@@ -68,6 +68,32 @@ impl RankCheck<'_> {
         Ok(1 + records)
     }
 
+    /// T-22.
+    pub(super) fn topology(&mut self, index: usize, record: &Record) -> Result<usize, Violation> {
+        only(record, Fields::ENVELOPE.and(Fields::BYTES).and(Fields::AUX), 0)?;
+        let newest = self.scratch.comms.len() as u32 - 1;
+        if record.comm != newest || newest < 2 {
+            return violation(22, format!("comm is {}, expected {newest}, the newest communicator", record.comm));
+        }
+        let size = self.peers(record.comm)?;
+        let sides = (record.peer, record.tag);
+        if sides.0 < 0 || sides.1 < 0 || record.bytes != sides.0 as u64 + sides.1 as u64 {
+            let reason =
+                format!("sources, destinations and words are {sides:?} and {}, expected the sum", record.bytes);
+            return violation(22, reason);
+        }
+        if !(1..=3).contains(&record.aux) {
+            return violation(22, format!("aux is {}, expected 1 to 3 (a topology)", record.aux));
+        }
+        let records = self.words(index, record.bytes)?;
+        let known = |word: u64| word < u64::from(size) || word == u64::from(PROC_NULL as u32);
+        if let Some(word) = self.scratch.words.iter().find(|&&word| !known(word)) {
+            let expected = expected_rank(size, " or 2^32 - 3 (MPI_PROC_NULL)");
+            return violation(22, format!("a neighbour is {word}, {expected}"));
+        }
+        Ok(1 + records)
+    }
+
     /// Collects `count` words from the Extra records after the one at `index`; returns how many
     /// records these are.
     pub(super) fn words(&mut self, index: usize, count: u64) -> Result<usize, Violation> {

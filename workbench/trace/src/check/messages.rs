@@ -107,11 +107,27 @@ impl RankCheck<'_> {
     }
 
     pub(super) fn miss(&mut self, record: &Record) -> Result<(), Violation> {
+        let gaps = if self.version < 3 { Fields::NONE } else { Fields::BYTES };
         if record.has(Flags::PROBE) {
-            only(record, Fields::ENVELOPE.and(Fields::AUX), Flags::PROBE | Flags::MATCHED)?;
+            only(record, Fields::ENVELOPE.and(Fields::AUX).and(gaps), Flags::PROBE | Flags::MATCHED)?;
             self.pattern(record)?;
-        } else {
+        } else if self.version < 3 {
             only(record, Fields::AUX, 0)?;
+        } else {
+            only(record, Fields::AUX.and(gaps).and(Fields::PEER).and(Fields::REQUEST), 0)?;
+            if record.peer < 0 {
+                return violation(21, format!("peer is {}, expected the number of requests tested", record.peer));
+            }
+            if record.request != 0 && self.scratch.requests.stage(record.request) == Stage::Unused {
+                return violation(21, format!("request {} was never started, expected one that was", record.request));
+            }
+        }
+        let (least, median) = record.gaps_ns();
+        if least > median {
+            return violation(
+                21,
+                format!("minimum and median gap are {least} and {median} ns, expected them in order"),
+            );
         }
         if record.aux == 0 || record.aux > MAX_CALLS {
             return violation(6, format!("aux is {}, expected 1 to 2^48 calls", record.aux));

@@ -101,10 +101,13 @@ struct Scratch {
     sends: Counts,
     comms: Vec<Peers>,
     words: Vec<u64>,
+    /// Call sites so far.
+    sites: u32,
 }
 
 impl Scratch {
     fn clear(&mut self) {
+        self.sites = 0;
         self.requests.clear();
         self.sends.clear();
         self.comms.clear();
@@ -119,6 +122,16 @@ struct RankCheck<'a> {
     other_calls: u64,
     builder: &'a mut Builder,
     scratch: &'a mut Scratch,
+}
+
+/// T-12, T-19: the upper bits of the times are not those of a known call site.
+#[cold]
+fn unknown_site(version: u16, record: &Record, sites: u32) -> Result<(), Violation> {
+    if version >= 3 {
+        return violation(19, format!("call site is {}, expected at most {sites}", record.site()));
+    }
+    let (name, time) = if record.wall == record.wall_ns() { ("cpu_ns", record.cpu) } else { ("wall_ns", record.wall) };
+    violation(12, format!("{name} is {time}, expected at most 2^53"))
 }
 
 fn expected_rank(size: u32, also: &str) -> String {
@@ -159,8 +172,9 @@ impl<'a> RankCheck<'a> {
     #[inline]
     fn record(&mut self, index: usize) -> Result<usize, Violation> {
         let record = self.sealed(index)?;
-        let Some(kind) = record.kind() else {
-            return violation(6, format!("kind is {}, expected 1 to 15", record.kind));
+        let kinds = Kind::count(self.version);
+        let Some(kind) = record.kind().filter(|_| record.kind <= kinds) else {
+            return violation(6, format!("kind is {}, expected 1 to {kinds}", record.kind));
         };
         if self.scratch.comms.len() < 2 {
             let expected = if index == 0 { Kind::Init } else { Kind::Comm };
@@ -207,10 +221,14 @@ impl<'a> RankCheck<'a> {
                 self.scratch.comms[record.comm as usize] = None;
             }
             Kind::Extra => {
-                return violation(
-                    16,
-                    "found an Extra record, expected only directly after a Comm or Collective record",
-                );
+                return violation(16, "found an Extra record, expected only directly after a record with words");
+            }
+            Kind::Thread => only(record, Fields::AUX, 0)?,
+            Kind::Site => return self.site(index, record),
+            Kind::Topology => return self.topology(index, record),
+            Kind::Partition => {
+                only(record, Fields::REQUEST.and(Fields::AUX), 0)?;
+                self.active(record.request, &[Kind::Send, Kind::Recv])?;
             }
             Kind::Other => {
                 only(record, Fields::AUX, 0)?;
@@ -241,14 +259,21 @@ impl<'a> RankCheck<'a> {
         if thread.of_rank != self.rank + 1 {
             *thread = Thread { of_rank: self.rank + 1, ..Thread::default() };
         }
-        if record.wall_ns < thread.wall_ns || record.wall_ns > MAX_TIME_NS {
-            return violation(12, format!("wall_ns is {}, expected {} to 2^53", record.wall_ns, thread.wall_ns));
+        if kind == Kind::Thread {
+            thread.cpu_ns = 0;
         }
-        if record.cpu_ns < thread.cpu_ns || record.cpu_ns > MAX_TIME_NS {
-            return violation(12, format!("cpu_ns is {}, expected {} to 2^53", record.cpu_ns, thread.cpu_ns));
+        let site = record.site();
+        if site > self.scratch.sites {
+            return unknown_site(self.version, record, self.scratch.sites);
         }
-        thread.wall_ns = record.wall_ns;
-        thread.cpu_ns = record.cpu_ns;
+        if record.wall_ns() < thread.wall_ns || record.wall_ns() > MAX_TIME_NS {
+            return violation(12, format!("wall_ns is {}, expected {} to 2^53", record.wall_ns(), thread.wall_ns));
+        }
+        if record.cpu_ns() < thread.cpu_ns || record.cpu_ns() > MAX_TIME_NS {
+            return violation(12, format!("cpu_ns is {}, expected {} to 2^53", record.cpu_ns(), thread.cpu_ns));
+        }
+        thread.wall_ns = record.wall_ns();
+        thread.cpu_ns = record.cpu_ns();
         match thread.owed {
             Owed::Nothing if kind != Kind::Done => Ok(()),
             Owed::Nothing => {
@@ -289,6 +314,18 @@ impl<'a> RankCheck<'a> {
         if record.aux > 3 {
             return violation(6, format!("thread level is {}, expected 0 to 3", record.aux));
         }
+        Ok(1 + self.words(index, record.bytes)?)
+    }
+
+    /// T-19.
+    fn site(&mut self, index: usize, record: &Record) -> Result<usize, Violation> {
+        only(record, Fields::AUX.and(Fields::BYTES), 0)?;
+        let number = self.scratch.sites + 1;
+        if record.aux != u64::from(number) || record.bytes == 0 {
+            let found = (record.aux, record.bytes);
+            return violation(19, format!("call site and words are {found:?}, expected {number} and at least 1"));
+        }
+        self.scratch.sites = number;
         Ok(1 + self.words(index, record.bytes)?)
     }
 

@@ -192,7 +192,7 @@ impl Stats {
                 continue;
             }
             let span = u64::from(record.wall_span_ns);
-            self.wall_ns = self.wall_ns.max(record.wall_ns.saturating_add(span));
+            self.wall_ns = self.wall_ns.max(record.wall_ns().saturating_add(span));
             if kind != Kind::Done {
                 self.calls_wall_ns += span;
             }
@@ -256,7 +256,7 @@ impl Trace {
                 for (index, record) in self.rank(rank).iter().enumerate() {
                     if record.kind == Kind::Send as u8 && record.peer != PROC_NULL {
                         let (comm, to) = destination(rank, record.comm, record.peer);
-                        let sent_ns = self.epoch_ns(rank).saturating_add(record.wall_ns);
+                        let sent_ns = self.epoch_ns(rank).saturating_add(record.wall_ns());
                         each(to, Message { comm, source: rank, tag: record.tag, sent_ns, order: index as u64 });
                     }
                 }

@@ -78,7 +78,7 @@ impl RankQueues<'_> {
                 continue;
             }
             // The records of several threads may be slightly out of order.
-            now = now.max(epoch.saturating_add(record.wall_ns));
+            now = now.max(epoch.saturating_add(record.wall_ns()));
             let at = (now, index as u64);
             let returned = now.saturating_add(u64::from(record.wall_span_ns));
             match kind {
