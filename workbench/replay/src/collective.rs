@@ -5,10 +5,13 @@
 //! all of them are complete. Local work on the data (reductions, packing) takes no time.
 //! Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 //! MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al. 1997
-//! (allgather).
+//! (allgather). Those of intercommunicators are in [`inter`].
+
+mod inter;
 
 use mb_trace::CollectiveOp;
 
+pub(crate) use self::inter::OtherGroup;
 use crate::config::Algorithm;
 
 /// One message of a round, from the point of view of its rank.
@@ -20,6 +23,15 @@ pub(crate) struct RoundMessage {
     pub(crate) round: u32,
     /// `Some(bytes)` is sent; `None` is received.
     pub(crate) sends: Option<u64>,
+    /// `peer` is a rank of the other group of an intercommunicator.
+    pub(crate) across: bool,
+}
+
+impl RoundMessage {
+    /// A receive within the group.
+    const WITHIN: Self = Self { peer: 0, round: 0, sends: None, across: false };
+    /// A receive from the other group.
+    const ACROSS: Self = Self { across: true, ..Self::WITHIN };
 }
 
 /// A call of a collective at one rank.
@@ -36,6 +48,8 @@ pub(crate) struct CollectiveCall<'a> {
     pub(crate) received: u64,
     /// Per-peer sizes of the vector forms (`spec/trace.md`, T-16), or empty.
     pub(crate) counts: &'a [u64],
+    /// The other group, if this is an intercommunicator; `root` is not used then.
+    pub(crate) other: Option<OtherGroup>,
 }
 
 struct ScheduleBuilder<'a> {
@@ -45,11 +59,12 @@ struct ScheduleBuilder<'a> {
 
 impl ScheduleBuilder<'_> {
     fn send(&mut self, peer: u32, bytes: u64) {
-        self.steps.push(RoundMessage { peer, round: self.round, sends: Some(bytes) });
+        let (round, sends) = (self.round, Some(bytes));
+        self.steps.push(RoundMessage { peer, round, sends, ..RoundMessage::WITHIN });
     }
 
     fn receive(&mut self, peer: u32) {
-        self.steps.push(RoundMessage { peer, round: self.round, sends: None });
+        self.steps.push(RoundMessage { peer, round: self.round, ..RoundMessage::WITHIN });
     }
 
     fn next(&mut self) {
@@ -61,11 +76,15 @@ impl CollectiveCall<'_> {
     /// Appends the messages of this rank, in order of rounds; receives come before sends in each
     /// round.
     pub(crate) fn plan(&self, steps: &mut Vec<RoundMessage>) {
+        let mut plan = ScheduleBuilder { steps, round: 0 };
+        let plan = &mut plan;
+        if let Some(other) = self.other {
+            self.plan_inter(plan, other);
+            return;
+        }
         if self.ranks <= 1 {
             return;
         }
-        let mut plan = ScheduleBuilder { steps, round: 0 };
-        let plan = &mut plan;
         match (self.op, self.algorithm) {
             (CollectiveOp::Barrier, Algorithm::Binomial) => {
                 self.gather_tree(plan, |_| 0, 0);
@@ -296,7 +315,7 @@ impl CollectiveCall<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::{BTreeMap, VecDeque};
 
     use super::*;
@@ -305,40 +324,46 @@ mod tests {
     fn plan_of(op: CollectiveOp, algorithm: Algorithm, rank: u32, ranks: u32, root: u32) -> Vec<RoundMessage> {
         let mut steps = Vec::new();
         let counts: &[u64] = &[];
-        CollectiveCall { op, algorithm, rank, ranks, root, sent: 96, received: 96, counts }.plan(&mut steps);
+        CollectiveCall { op, algorithm, rank, ranks, root, sent: 96, received: 96, counts, other: None }
+            .plan(&mut steps);
         steps
     }
 
-    /// Runs the schedules of all ranks against each other; `Err` if they deadlock. Returns for each
-    /// rank the set of ranks whose data it has.
-    fn run(op: CollectiveOp, algorithm: Algorithm, ranks: u32, root: u32) -> Result<Vec<u128>, String> {
-        let plans: Vec<_> = (0..ranks).map(|rank| plan_of(op, algorithm, rank, ranks, root)).collect();
+    /// Runs the schedules of all ranks against each other; `Err` if they deadlock. `process` gives
+    /// the peer of a message of a rank. Returns for each rank the set of ranks whose data it has, and
+    /// the sum of the bytes that it sent.
+    pub(super) fn run(
+        plans: &[Vec<RoundMessage>],
+        process: impl Fn(usize, &RoundMessage) -> usize,
+    ) -> Result<(Vec<u128>, Vec<u64>), &'static str> {
+        let ranks = plans.len();
         let mut knows: Vec<u128> = (0..ranks).map(|rank| 1 << rank).collect();
-        let mut at = vec![0_usize; ranks as usize];
-        let mut sent = vec![false; ranks as usize];
-        let mut wires: BTreeMap<(u32, u32), VecDeque<u128>> = BTreeMap::new();
+        let (mut at, mut started, mut bytes) = (vec![0_usize; ranks], vec![false; ranks], vec![0; ranks]);
+        let mut wires: BTreeMap<(usize, usize), VecDeque<u128>> = BTreeMap::new();
         loop {
             let mut moved = false;
-            for rank in 0..ranks as usize {
+            for rank in 0..ranks {
                 let plan = &plans[rank];
                 let Some(first) = plan.get(at[rank]) else { continue };
                 let round = plan[at[rank]..].iter().take_while(|step| step.round == first.round);
-                if !sent[rank] {
-                    for step in round.clone().filter(|step| step.sends.is_some()) {
-                        wires.entry((rank as u32, step.peer)).or_default().push_back(knows[rank]);
+                if !started[rank] {
+                    for step in round.clone() {
+                        if let Some(sent) = step.sends {
+                            bytes[rank] += sent;
+                            wires.entry((rank, process(rank, step))).or_default().push_back(knows[rank]);
+                        }
                     }
-                    sent[rank] = true;
+                    started[rank] = true;
                     moved = true;
                 }
                 let receives: Vec<_> = round.clone().filter(|step| step.sends.is_none()).collect();
-                if receives.iter().all(|step| wires.get(&(step.peer, rank as u32)).is_some_and(|wire| !wire.is_empty()))
-                {
+                let wire = |step: &RoundMessage| (process(rank, step), rank);
+                if receives.iter().all(|step| wires.get(&wire(step)).is_some_and(|wire| !wire.is_empty())) {
                     for step in &receives {
-                        let received = wires.get_mut(&(step.peer, rank as u32)).unwrap().pop_front().unwrap();
-                        knows[rank] |= received;
+                        knows[rank] |= wires.get_mut(&wire(step)).unwrap().pop_front().unwrap();
                     }
                     at[rank] += round.count();
-                    sent[rank] = false;
+                    started[rank] = false;
                     moved = true;
                 }
             }
@@ -346,13 +371,13 @@ mod tests {
                 break;
             }
         }
-        if (0..ranks as usize).any(|rank| at[rank] < plans[rank].len()) {
-            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks deadlocks"));
+        if (0..ranks).any(|rank| at[rank] < plans[rank].len()) {
+            return Err("deadlocks");
         }
         if wires.values().any(|wire| !wire.is_empty()) {
-            return Err(format!("{op:?} {algorithm:?} on {ranks} ranks leaves messages"));
+            return Err("leaves messages");
         }
-        Ok(knows)
+        Ok((knows, bytes))
     }
 
     #[test]
@@ -361,7 +386,8 @@ mod tests {
             for &algorithm in algorithms {
                 for ranks in 1..=33_u32 {
                     for root in [0, ranks / 2, ranks - 1] {
-                        let knows = run(op, algorithm, ranks, root).unwrap();
+                        let plans: Vec<_> = (0..ranks).map(|rank| plan_of(op, algorithm, rank, ranks, root)).collect();
+                        let (knows, _) = run(&plans, |_, step| step.peer as usize).unwrap();
                         let all: u128 = (1 << ranks) - 1;
                         for rank in 0..ranks {
                             let wanted = match op {
@@ -387,8 +413,8 @@ mod tests {
     fn sizes_whose_sum_exceeds_64_bits_have_a_mean() {
         let (op, algorithm) = (CollectiveOp::Gather, Algorithm::Binomial);
         let counts = vec![1 << 48; 70_000];
-        let call =
-            CollectiveCall { op, algorithm, rank: 0, ranks: 70_000, root: 0, sent: 0, received: 0, counts: &counts };
+        let (rank, ranks, root, sent, received, other) = (0, 70_000, 0, 0, 0, None);
+        let call = CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts: &counts, other };
         assert_eq!(call.block(), 1 << 48);
     }
 

@@ -9,8 +9,20 @@ use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, Kind, Record};
 
 use super::{Activity, CollectiveSchedule, CompletionTarget, Finished, Outgoing, Rank, Receive, SharedSink, World};
-use crate::collective::CollectiveCall;
+use crate::collective::{CollectiveCall, OtherGroup, RoundMessage};
 use crate::requests::RequestState;
+
+/// Whether MPI defines this collective on intercommunicators.
+const fn is_across(op: CollectiveOp) -> bool {
+    !matches!(op, CollectiveOp::Scan | CollectiveOp::Exscan | CollectiveOp::Neighbor)
+}
+
+impl CollectiveSchedule {
+    /// World rank of the peer of one of its messages.
+    pub(super) fn world_rank(&self, world: &World, step: &RoundMessage) -> u32 {
+        world.communicators.world_rank(self.groups[usize::from(step.across)], step.peer)
+    }
+}
 
 impl Rank<'_> {
     pub(super) fn collective(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut SharedSink) {
@@ -20,18 +32,24 @@ impl Rank<'_> {
         let algorithm = known.and_then(|op| world.config.collectives.algorithm(op));
         let mut steps = Vec::new();
         match (known, algorithm) {
-            (Some(op), Some(algorithm)) if !view.is_inter() => {
+            (Some(op), Some(algorithm)) if !view.is_inter() || is_across(op) => {
                 let ranks = world.communicators.size(view.local);
+                let peers = world.communicators.size(view.remote);
                 let extra = self.extra_words();
                 // Forms with counts in both directions list the sent ones first.
-                let counts = &extra[..extra.len().min(ranks as usize)];
+                let counts = &extra[..extra.len().min(peers as usize)];
+                let other = view.is_inter().then_some(OtherGroup { ranks: peers, root: record.peer });
                 let (rank, root) = (view.rank, record.peer.max(0) as u32);
                 let (sent, received) = (record.bytes, record.aux);
-                CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts }.plan(&mut steps);
+                CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts, other }.plan(&mut steps);
                 self.totals.collectives += 1;
             }
             _ => self.totals.collectives_skipped += 1,
         }
+        // Every member counts every collective, whether it takes part or not.
+        let count = self.collectives_of.entry(view.comm).or_default();
+        let tag = *count;
+        *count = count.wrapping_add(1);
         if steps.is_empty() {
             if !blocking {
                 self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
@@ -45,9 +63,6 @@ impl Rank<'_> {
             self.requests.insert(record.request, RequestState::Pending);
             CompletionTarget::Request(record.request)
         };
-        let count = self.collectives_of.entry(view.comm).or_default();
-        let tag = *count;
-        *count = count.wrapping_add(1);
         let schedule = Box::new(CollectiveSchedule {
             steps,
             next: 0,
@@ -59,7 +74,7 @@ impl Rank<'_> {
             delay: Picos::ZERO,
             target,
             comm: view.comm,
-            group: view.local,
+            groups: [view.local, view.remote],
             tag,
         });
         let free = self.schedules.iter().position(Option::is_none);
@@ -99,12 +114,12 @@ impl Rank<'_> {
         // One more than the messages, so that the round does not end while its messages are
         // started.
         schedule.pending = (to - from) as u32 + 1;
-        let (comm, group, tag) = (schedule.comm, schedule.group, schedule.tag);
+        let (comm, tag) = (schedule.comm, schedule.tag);
         let mut clock = now;
         for at in from..to {
             let schedule = self.schedules[number as usize].as_mut().expect("its round is not over");
             let step = schedule.steps[at];
-            let peer = world.communicators.world_rank(group, step.peer);
+            let peer = schedule.world_rank(world, &step);
             let target = CompletionTarget::Schedule(number);
             if let Some(bytes) = step.sends {
                 clock += world.times.send_overhead;

@@ -253,7 +253,8 @@ struct CollectiveSchedule {
     delay: Picos,
     target: CompletionTarget,
     comm: u32,
-    group: u32,
+    /// The group of this rank, and that of its peers in an intercommunicator.
+    groups: [u32; 2],
     tag: u32,
 }
 

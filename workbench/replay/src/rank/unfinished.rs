@@ -61,7 +61,7 @@ impl Rank<'_> {
                     let done = &schedule.steps[..schedule.next];
                     let round = done.last().map_or(0, |step| step.round);
                     let receives = done.iter().filter(|step| step.round == round && step.sends.is_none());
-                    receives.map(|step| world.communicators.world_rank(schedule.group, step.peer)).collect()
+                    receives.map(|step| schedule.world_rank(world, step)).collect()
                 });
                 let name = CollectiveOp::from_tag(record.tag).map_or("a collective".to_owned(), |op| format!("{op:?}"));
                 (format!("{name} with rank{} {}", if peers.len() == 1 { "" } else { "s" }, join(&peers)), peers)

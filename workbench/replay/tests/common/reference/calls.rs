@@ -9,12 +9,15 @@ use super::{Blocked, Message, Open, Probe, Receive, Reference, What};
 use crate::common::{ANY, ANY_TAG};
 
 const SIZES: [u64; 5] = [0, 8, 400, 3000, 20_000];
-const OPS: [CollectiveOp; 6] = [
+const OPS: [CollectiveOp; 9] = [
     CollectiveOp::Barrier,
     CollectiveOp::Bcast,
     CollectiveOp::Reduce,
     CollectiveOp::Allreduce,
     CollectiveOp::Gather,
+    CollectiveOp::Scatter,
+    CollectiveOp::Allgather,
+    CollectiveOp::ReduceScatter,
     CollectiveOp::Alltoall,
 ];
 
@@ -78,18 +81,22 @@ impl Reference {
         let entered = self.ranks[rank].entered.entry(comm).or_default();
         let at = *entered;
         *entered += 1;
-        let size = self.comms[comm].sides[0].len();
+        let size = self.comms[comm].members().count();
         if at == self.comms[comm].collectives.len() {
             let op = self.random.pick(&OPS);
-            let rooted = matches!(op, CollectiveOp::Bcast | CollectiveOp::Reduce | CollectiveOp::Gather);
+            let rooted =
+                matches!(op, CollectiveOp::Bcast | CollectiveOp::Reduce | CollectiveOp::Gather | CollectiveOp::Scatter);
             let root = if rooted { self.random.below(size) as i32 } else { -1 };
             let bytes = if op == CollectiveOp::Barrier { 0 } else { self.random.pick(&SIZES) };
             self.comms[comm].collectives.push((op, root, bytes, 0));
         }
         self.comms[comm].collectives[at].3 += 1;
         let (op, root, bytes, _) = self.comms[comm].collectives[at];
+        let root = self.root(rank as u32, comm, root);
+        let bytes = if root == -3 { 0 } else { bytes };
         let local = self.local(rank, comm);
-        let counts = vec![bytes; if op == CollectiveOp::Alltoall && bytes == 8 { 2 * size } else { 0 }];
+        let peers = self.comms[comm].peers(rank as u32).len();
+        let counts = vec![bytes; if op == CollectiveOp::Alltoall && bytes == 8 { 2 * peers } else { 0 }];
         let program = &mut self.ranks[rank].program;
         let request = if blocking {
             program.collective(op, local, root, bytes, bytes, &counts);
@@ -99,6 +106,17 @@ impl Reference {
             program.icollective(op, local, root, bytes, bytes, &counts)
         };
         Open { request, what: What::Collective(comm, at) }
+    }
+
+    /// The root that `rank` names, of the member at this position.
+    fn root(&self, rank: u32, comm: usize, root: i32) -> i32 {
+        let comm = &self.comms[comm];
+        let Some(member) = usize::try_from(root).ok().and_then(|at| comm.members().nth(at)) else { return root };
+        match comm.peers(rank).iter().position(|peer| *peer == member) {
+            Some(at) => at as i32,
+            None if rank == member => -4,
+            None => -3,
+        }
     }
 
     pub(super) fn act(&mut self, rank: usize, thread: usize) {
@@ -159,7 +177,7 @@ impl Reference {
             14 | 15 => self.act_mrecv(rank, room),
             16 => self.act_cancel(rank),
             17 => self.act_free(rank),
-            18 if !self.comms[comm].inter => {
+            18 => {
                 let at = self.ranks[rank].entered.get(&comm).copied().unwrap_or(0);
                 let late = self.late(comm, at).into_iter().filter(|late| *late as usize != rank).collect::<Vec<_>>();
                 let blocking = self.random.one_in(2) && self.may_wait(rank, thread, late);

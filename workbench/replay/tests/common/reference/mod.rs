@@ -61,13 +61,17 @@ impl Choices {
 struct Comm {
     sides: [Vec<u32>; 2],
     inter: bool,
-    /// What every member enters, in order, and how many have.
+    /// What every member enters, in order, with the root as a position among the members, and how many have.
     collectives: Vec<(CollectiveOp, i32, u64, usize)>,
 }
 
 impl Comm {
     fn peers(&self, rank: u32) -> &[u32] {
         &self.sides[usize::from(self.inter && self.sides[0].contains(&rank))]
+    }
+
+    fn members(&self) -> impl Iterator<Item = u32> {
+        self.sides[..=usize::from(self.inter)].iter().flatten().copied()
     }
 }
 
@@ -245,7 +249,7 @@ impl Reference {
             What::Ready => true,
             What::Collective(comm, at) => {
                 let comm = &self.comms[comm];
-                comm.collectives[at].3 == comm.sides[0].len()
+                comm.collectives[at].3 == comm.members().count()
             }
         }
     }
@@ -284,7 +288,7 @@ impl Reference {
 
     fn late(&self, comm: usize, at: usize) -> Vec<u32> {
         let entered = |rank: &u32| self.ranks[*rank as usize].entered.get(&comm).copied().unwrap_or(0) > at;
-        self.comms[comm].sides[0].iter().copied().filter(|rank| !entered(rank)).collect()
+        self.comms[comm].members().filter(|rank| !entered(rank)).collect()
     }
 
     fn waits_for(&self, rank: usize) -> Vec<u32> {
