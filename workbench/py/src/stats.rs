@@ -70,7 +70,6 @@ pub(crate) fn histograms(stats: &Stats) -> Vec<(&'static str, Ranges)> {
 
 /// Number of collectives of each kind that occurs.
 pub(crate) fn collectives(stats: &Stats) -> Vec<(&'static str, u64)> {
-    let name = |op| COLLECTIVE_ALGORITHMS.iter().find(|(known, _, _)| *known == op).map_or("neighbor", |found| found.1);
     let counted = (1..).zip(stats.collectives).filter(|(_, count)| *count > 0);
-    counted.filter_map(|(tag, count)| CollectiveOp::from_tag(tag).map(|op| (name(op), count))).collect()
+    counted.filter_map(|(tag, count)| CollectiveOp::from_tag(tag).map(|op| (op.name(), count))).collect()
 }

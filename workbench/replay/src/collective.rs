@@ -5,13 +5,16 @@
 //! all of them are complete. Local work on the data (reductions, packing) takes no time.
 //! Algorithms: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 //! MPICH", IJHPCA 2005; Hensgen, Finkel, Manber 1988 (dissemination); Bruck et al. 1997
-//! (allgather). Those of intercommunicators are in [`inter`].
+//! (allgather). Those of intercommunicators are in [`inter`], those of
+//! neighbours in [`neighbours`].
 
 mod inter;
+mod neighbours;
 
 use mb_trace::CollectiveOp;
 
 pub(crate) use self::inter::OtherGroup;
+pub(crate) use self::neighbours::{NeighbourSizes, plan_neighbours};
 use crate::config::Algorithm;
 
 /// One message of a round, from the point of view of its rank.
@@ -23,13 +26,15 @@ pub(crate) struct RoundMessage {
     pub(crate) round: u32,
     /// `Some(bytes)` is sent; `None` is received.
     pub(crate) sends: Option<u64>,
+    /// Size of the buffer of a receive.
+    pub(crate) room: u64,
     /// `peer` is a rank of the other group of an intercommunicator.
     pub(crate) across: bool,
 }
 
 impl RoundMessage {
     /// A receive within the group.
-    const WITHIN: Self = Self { peer: 0, round: 0, sends: None, across: false };
+    const WITHIN: Self = Self { peer: 0, round: 0, sends: None, room: u64::MAX, across: false };
     /// A receive from the other group.
     const ACROSS: Self = Self { across: true, ..Self::WITHIN };
 }
@@ -155,7 +160,7 @@ impl CollectiveCall<'_> {
                     distance *= 2;
                 }
             }
-            (CollectiveOp::Neighbor, _) => {}
+            (CollectiveOp::Neighbor | CollectiveOp::NeighborAllgather | CollectiveOp::NeighborAlltoall, _) => {}
         }
     }
 

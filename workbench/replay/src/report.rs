@@ -176,7 +176,7 @@ pub struct Totals {
     pub probes_diverged: u64,
     /// Collectives replayed as point-to-point messages.
     pub collectives: u64,
-    /// Collectives replayed as if they took no time (neighbour forms).
+    /// Collectives replayed as if they took no time (neighbour forms without a topology in the trace).
     pub collectives_skipped: u64,
     /// Engine operations.
     pub operations: u64,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Collectives between two groups: closed formulas for small programs.
+//! Collectives between two groups and among neighbours: closed formulas for small programs.
 
 mod common;
 
-use common::{engine, network, replayed};
+use common::{engine, network, replayed, replayed_trace};
 use mb_core::time::Picos;
 use mb_replay::network::NetworkParameters;
 use mb_replay::{ReplayConfig, Report};
-use mb_trace::{CollectiveOp, RankBuilder, RankRun, Record};
+use mb_trace::{CollectiveOp, RankBuilder, RankRun, Record, TopologyForm, Trace};
 
 /// The network of these tests, in ns; a NIC that needs no time per message or byte.
 const LATENCY: u64 = 1000;
@@ -114,4 +114,92 @@ fn collectives_of_two_groups_do_not_take_each_others_messages() {
     let report = replayed(ranks, &engine("linear:qsnet2"), &config());
     nanoseconds(&report);
     assert_eq!((report.total.collectives, report.total.sent), (32, 4 * (2 + 6)));
+}
+
+/// `MPI_PROC_NULL`.
+const NULL: i32 = -3;
+
+/// Neighbours of a rank: sources, then destinations.
+type Sides = (Vec<i32>, Vec<i32>);
+
+/// As many ranks as `sides` has make communicator 2 with these neighbours, and each does what `call` says.
+fn neighbours(form: TopologyForm, sides: &[Sides], mut call: impl FnMut(&mut RankBuilder, u32)) -> Trace {
+    let world = sides.len() as u32;
+    let run = |rank: u32| {
+        let mut program = RankBuilder::new(rank, world);
+        program.comm(1 << 63 | 5, &[RankRun::all(world)], None);
+        let (sources, destinations) = &sides[rank as usize];
+        program.topology(form, sources, destinations);
+        call(&mut program, rank);
+        program.finalize()
+    };
+    Trace::in_version(3, (0..world).map(run).collect())
+}
+
+/// The neighbours in a grid of 2 by 2, with rank 2 * x + y: below and above in x, then in y.
+fn grid(periodic: bool) -> Vec<Sides> {
+    let of = |rank: i32| {
+        let (x, y) = (rank / 2, rank % 2);
+        let at = |x: i32, y: i32| {
+            let inside = (0..2).contains(&x) && (0..2).contains(&y);
+            if inside || periodic { 2 * x.rem_euclid(2) + y.rem_euclid(2) } else { NULL }
+        };
+        vec![at(x - 1, y), at(x + 1, y), at(x, y - 1), at(x, y + 1)]
+    };
+    (0..4).map(|rank| (of(rank), of(rank))).collect()
+}
+
+#[test]
+fn an_exchange_in_a_grid_takes_as_long_as_its_messages() {
+    for (periodic, messages) in [(true, 4), (false, 2)] {
+        for op in [CollectiveOp::NeighborAllgather, CollectiveOp::NeighborAlltoall] {
+            let trace = neighbours(TopologyForm::Cartesian, &grid(periodic), |program, _| {
+                program.collective(op, 2, -1, 16, 16, &[]);
+            });
+            let report = replayed_trace(&trace, &engine("ideal:zero"), &config());
+            assert_eq!(nanoseconds(&report), [messages * (SEND + RECV) + LATENCY; 4], "{op:?}");
+            let (sent, bytes) = (4 * messages, 4 * messages * 16);
+            assert_eq!((report.total.sent, report.total.received, report.total.sent_bytes), (sent, sent, bytes));
+        }
+    }
+}
+
+/// Rank 0 sends to 1 and twice to 2, rank 1 to itself and to 2; nobody sends to 0, and 2 to nobody.
+#[test]
+fn edges_of_a_distributed_graph_need_not_be_symmetric() {
+    let sides = [(vec![], vec![1, 2, 2]), (vec![1, 0], vec![1, 2]), (vec![0, 1, 0], vec![])];
+    let words: [&[u64]; 3] = [&[8, 16, 24], &[40, 48, 40, 8], &[16, 48, 24]];
+    let trace = neighbours(TopologyForm::DistributedGraph, &sides, |program, rank| {
+        let sizes = words[rank as usize];
+        let (sent, received) = sizes.split_at(sides[rank as usize].1.len());
+        program.collective(CollectiveOp::NeighborAlltoall, 2, -1, sent.iter().sum(), received.iter().sum(), sizes);
+    });
+    let report = replayed_trace(&trace, &engine("ideal:zero"), &config());
+    // A message of a rank to itself does not cross the network; rank 2 waits for the third of rank 0.
+    let expected = [3 * SEND, SEND + LATENCY + 2 * RECV, 3 * SEND + LATENCY + 3 * RECV];
+    assert_eq!(nanoseconds(&report), expected);
+    assert_eq!((report.total.received, report.total.sent_bytes, report.total.truncated), (5, 136, 0));
+}
+
+/// In a ring of one or two ranks, the rank below is the rank above: what goes down comes from above.
+#[test]
+fn both_messages_of_a_rank_that_is_a_neighbour_twice_are_received_in_order() {
+    for size in [1, 2] {
+        let sides: Vec<Sides> =
+            (0..size).map(|rank| (vec![(rank + 1) % size; 2], vec![(rank + 1) % size; 2])).collect();
+        let trace = neighbours(TopologyForm::Cartesian, &sides, |program, _| {
+            // 10 bytes go down and 900 up: 900 come from below and 10 from above.
+            program.collective(CollectiveOp::NeighborAlltoall, 2, -1, 910, 910, &[10, 900, 900, 10]);
+        });
+        let report = replayed_trace(&trace, &engine("linear:qsnet2"), &config());
+        assert_eq!((report.total.received, report.total.truncated), (2 * size as u64, 0), "{size} ranks");
+    }
+}
+
+#[test]
+fn neighbours_in_a_trace_without_topologies_take_no_time_and_are_counted() {
+    let mut program = RankBuilder::new(0, 1);
+    program.collective(CollectiveOp::Neighbor, 0, -1, 8, 8, &[]);
+    let report = replayed(vec![program.finalize()], &engine("ideal:zero"), &config());
+    assert_eq!((report.total.collectives_skipped, report.total.collectives, report.total.sent), (1, 0, 0));
 }

@@ -65,7 +65,7 @@ const KINDS: [&str; 20] = [
 ];
 
 /// Collectives by number, from 1; the first is never used.
-const OPERATIONS: [&str; 13] = [
+const OPERATIONS: [&str; 15] = [
     "none",
     "barrier",
     "bcast",
@@ -79,6 +79,8 @@ const OPERATIONS: [&str; 13] = [
     "scan",
     "exscan",
     "neighbor",
+    "neighbor_allgather",
+    "neighbor_alltoall",
 ];
 
 /// Modes of sending.

@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::topology::{Neighbours, Topologies};
+
 /// World ranks `first`, `first + stride`, ... : `length` of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RankRun {
@@ -149,6 +151,7 @@ pub struct Communicators {
     first: Vec<usize>,
     /// Ranks whose receives may race.
     races: Vec<bool>,
+    pub(crate) topologies: Topologies,
 }
 
 impl std::fmt::Debug for Communicators {
@@ -283,6 +286,7 @@ impl Builder {
             views: Vec::new(),
             first: Vec::with_capacity(world as usize + 1),
             races: Vec::with_capacity(world as usize + 1),
+            topologies: Topologies::new(),
         };
         Self { found, by_identity: BTreeMap::new(), by_runs: BTreeMap::new(), members: Vec::new() }
     }
@@ -313,6 +317,15 @@ impl Builder {
 
     pub(crate) fn size(&self, group: u32) -> u32 {
         self.found.size(group)
+    }
+
+    /// The topology of communicator `local` of `rank`.
+    pub(crate) fn add_topology(&mut self, rank: u32, local: u32, neighbours: Neighbours) {
+        self.found.topologies.insert((rank, local), neighbours);
+    }
+
+    pub(crate) fn neighbours(&self, rank: u32, local: u32) -> Option<&Neighbours> {
+        self.found.neighbours(rank, local)
     }
 
     /// Number of the group of `runs`, all of which are within the world.

@@ -39,6 +39,7 @@ mod rank_builder;
 pub mod record;
 mod state;
 pub mod stats;
+mod topology;
 mod writer;
 
 pub use communicators::{CommView, Communicators, RankRun};
@@ -50,4 +51,5 @@ pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use state::{Host, LeftOut, Omission, TraceState};
 pub use stats::{Distribution, Stats};
+pub use topology::{Neighbours, TopologyForm};
 pub use writer::{TraceForm, TraceWriter};

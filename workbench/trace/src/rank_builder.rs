@@ -11,6 +11,7 @@ use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::communicators::RankRun;
 use crate::counts::{Counts, destination};
 use crate::record::{CollectiveOp, Flags, Kind, Record};
+use crate::topology::TopologyForm;
 
 /// The result of a receive or probe: resolved source, tag and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -378,6 +379,25 @@ impl RankBuilder {
         });
         self.extra(&words);
         number
+    }
+
+    /// The topology of the newest communicator (version 3): the sources and destinations of this rank, with
+    /// `MPI_PROC_NULL` as in [`mb_core::mpi`].
+    ///
+    /// # Panics
+    /// When there are more than 2^31 - 1 of them.
+    pub fn topology(&mut self, form: TopologyForm, sources: &[i32], destinations: &[i32]) {
+        let words: Vec<u64> = sources.iter().chain(destinations).map(|&rank| u64::from(rank as u32)).collect();
+        let count = |ranks: &[i32]| i32::try_from(ranks.len()).expect("31 bits of neighbours");
+        let record = Record {
+            kind: Kind::Topology as u8,
+            comm: self.comms - 1,
+            peer: count(sources),
+            tag: count(destinations),
+            aux: form as u64,
+            ..Record::default()
+        };
+        self.push_with(record, &words);
     }
 
     /// `MPI_Comm_free`.

@@ -280,29 +280,58 @@ pub enum CollectiveOp {
     Scan = 10,
     /// `MPI_Exscan`.
     Exscan = 11,
-    /// `MPI_Neighbor_*`: recorded, not expanded by the replay.
+    /// `MPI_Neighbor_*` on a communicator whose topology is not in the trace, as in versions 1 and 2.
     Neighbor = 12,
+    /// `MPI_Neighbor_allgather`, `MPI_Neighbor_allgatherv`; from version 3 on.
+    NeighborAllgather = 13,
+    /// `MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv`, `MPI_Neighbor_alltoallw`; from version 3 on.
+    NeighborAlltoall = 14,
 }
 
 impl CollectiveOp {
+    /// All collectives, in the order of their numbers.
+    pub const ALL: [Self; 14] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::Allgather,
+        Self::Alltoall,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Exscan,
+        Self::Neighbor,
+        Self::NeighborAllgather,
+        Self::NeighborAlltoall,
+    ];
+
     /// The collective numbered `tag`.
     #[must_use]
     pub fn from_tag(tag: i32) -> Option<Self> {
-        const ALL: [CollectiveOp; 12] = [
-            CollectiveOp::Barrier,
-            CollectiveOp::Bcast,
-            CollectiveOp::Reduce,
-            CollectiveOp::Allreduce,
-            CollectiveOp::Gather,
-            CollectiveOp::Scatter,
-            CollectiveOp::Allgather,
-            CollectiveOp::Alltoall,
-            CollectiveOp::ReduceScatter,
-            CollectiveOp::Scan,
-            CollectiveOp::Exscan,
-            CollectiveOp::Neighbor,
-        ];
-        ALL.get(usize::try_from(tag).ok()?.wrapping_sub(1)).copied()
+        Self::ALL.get(usize::try_from(tag).ok()?.wrapping_sub(1)).copied()
+    }
+
+    /// Its name in `spec/trace.md`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Bcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Allgather => "allgather",
+            Self::Alltoall => "alltoall",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
+            Self::Neighbor => "neighbor",
+            Self::NeighborAllgather => "neighbor_allgather",
+            Self::NeighborAlltoall => "neighbor_alltoall",
+        }
     }
 }
 

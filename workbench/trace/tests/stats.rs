@@ -45,7 +45,7 @@ fn every_kind_is_counted() {
     assert_eq!((total.any_source, total.any_tag, total.any_both), (0, 0, 4));
     assert_eq!((total.probes, total.probes_wildcard, total.probe_misses, total.test_misses), (8, 4, 8, 12));
     // Barrier, gather, allreduce and all-to-all: one each per rank.
-    assert_eq!(total.collectives, [4, 0, 0, 4, 4, 0, 0, 4, 0, 0, 0, 0]);
+    assert_eq!(total.collectives, [4, 0, 0, 4, 4, 0, 0, 4, 0, 0, 0, 0, 0, 0]);
     assert_eq!(
         (total.communicators, total.tags),
         (3 + 4, 5),

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use mb_trace::{Kind, RankBuilder, RankRun, Record, Trace};
+use mb_trace::{CollectiveOp, Kind, RankBuilder, RankRun, Record, TopologyForm, Trace};
 
 use crate::common::identity;
 
@@ -119,4 +119,50 @@ fn a_topology_names_ranks_of_the_newest_communicator() {
         topology(2, (1, 1), 1, &[1, 0, null]),
         "record 7: sources, destinations and words are (1, 1) and 3, expected the sum (T-22)"
     );
+}
+
+#[test]
+fn a_neighbourhood_collective_needs_a_topology_and_has_its_sizes() {
+    let collective = |op: CollectiveOp, with: bool, words: &[u64]| {
+        check(3, |program| {
+            program.comm(identity(1), &[RankRun::all(2)], None);
+            if with {
+                program.topology(TopologyForm::DistributedGraph, &[1], &[0, 1]);
+            }
+            program.collective(op, 2, -1, words.iter().sum(), 8, words);
+        })
+    };
+    let (gather, all) = (CollectiveOp::NeighborAllgather, CollectiveOp::NeighborAlltoall);
+    assert_eq!(collective(all, true, &[]), "no defect");
+    assert_eq!(collective(all, true, &[8, 16, 8]), "no defect");
+    assert_eq!(collective(gather, true, &[8]), "no defect");
+    assert_eq!(
+        collective(all, false, &[]),
+        "record 7: NeighborAlltoall on communicator 2, expected one with a topology (T-22)"
+    );
+    assert_eq!(
+        collective(gather, true, &[8, 16, 8]),
+        "record 9: kind, flags, thread, words and request of Extra record 1 are (14, 0, 0, 3, 0), expected \
+         (14, 0, 0, 1, 0) (T-16)"
+    );
+    let older = check(2, |program| program.collective(all, 0, -1, 8, 8, &[]));
+    assert_eq!(older, "record 5: tag is 14, expected 1 to 12 (a collective) (T-6)");
+    assert_eq!(check(2, |program| program.collective(CollectiveOp::Neighbor, 0, -1, 8, 8, &[])), "no defect");
+}
+
+#[test]
+fn the_neighbours_of_a_rank_are_those_of_its_topology() {
+    let mut program = RankBuilder::new(0, 2);
+    program.comm(identity(1), &[RankRun::all(2)], None);
+    program.topology(TopologyForm::Cartesian, &[1, -3], &[1, -3]);
+    let ranks = vec![program.finalize(), RankBuilder::new(1, 2).finalize()];
+    let trace = Trace::in_version(3, ranks);
+    let communicators = trace.check(|_| ControlFlow::Continue(())).unwrap();
+    let found = communicators.neighbours(0, 2).unwrap();
+    assert_eq!(
+        (found.form, &*found.sources, &*found.destinations),
+        (TopologyForm::Cartesian, &[Some(1), None][..], &[Some(1), None][..])
+    );
+    assert_eq!(communicators.neighbours(0, 0), None);
+    assert_eq!(communicators.neighbours(1, 2), None);
 }

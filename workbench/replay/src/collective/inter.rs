@@ -84,7 +84,11 @@ impl CollectiveCall<'_> {
                 let part = |members| (u128::from(self.sent) * u128::from(members) / u128::from(self.ranks)) as u64;
                 self.through_leaders(plan, |_| self.sent, part);
             }
-            CollectiveOp::Scan | CollectiveOp::Exscan | CollectiveOp::Neighbor => {}
+            CollectiveOp::Scan
+            | CollectiveOp::Exscan
+            | CollectiveOp::Neighbor
+            | CollectiveOp::NeighborAllgather
+            | CollectiveOp::NeighborAlltoall => {}
         }
     }
 

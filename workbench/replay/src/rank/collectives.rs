@@ -9,12 +9,12 @@ use mb_core::time::Picos;
 use mb_trace::{CollectiveOp, Flags, Kind, Record};
 
 use super::{Activity, CollectiveSchedule, CompletionTarget, Finished, Outgoing, Rank, Receive, SharedSink, World};
-use crate::collective::{CollectiveCall, OtherGroup, RoundMessage};
+use crate::collective::{CollectiveCall, NeighbourSizes, OtherGroup, RoundMessage, plan_neighbours};
 use crate::requests::RequestState;
 
 /// Whether MPI defines this collective on intercommunicators.
 const fn is_across(op: CollectiveOp) -> bool {
-    !matches!(op, CollectiveOp::Scan | CollectiveOp::Exscan | CollectiveOp::Neighbor)
+    !matches!(op, CollectiveOp::Scan | CollectiveOp::Exscan)
 }
 
 impl CollectiveSchedule {
@@ -31,8 +31,14 @@ impl Rank<'_> {
         let known = CollectiveOp::from_tag(record.tag);
         let algorithm = known.and_then(|op| world.config.collectives.algorithm(op));
         let mut steps = Vec::new();
-        match (known, algorithm) {
-            (Some(op), Some(algorithm)) if !view.is_inter() || is_across(op) => {
+        let neighbours = world.communicators.neighbours(self.id, record.comm);
+        match (known, algorithm, neighbours) {
+            (Some(op @ (CollectiveOp::NeighborAllgather | CollectiveOp::NeighborAlltoall)), _, Some(neighbours)) => {
+                let sizes = NeighbourSizes { sent: record.bytes, received: record.aux, counts: &self.extra_words() };
+                plan_neighbours(op, neighbours, sizes, &mut steps);
+                self.totals.collectives += 1;
+            }
+            (Some(op), Some(algorithm), _) if !view.is_inter() || is_across(op) => {
                 let ranks = world.communicators.size(view.local);
                 let peers = world.communicators.size(view.remote);
                 let extra = self.extra_words();
@@ -137,7 +143,7 @@ impl Rank<'_> {
                     target,
                     offered: now,
                     accepted: now,
-                    room: u64::MAX,
+                    room: step.room,
                     ordinal: u32::MAX,
                     depth: 0,
                     posting_thread: None,

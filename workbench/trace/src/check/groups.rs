@@ -7,6 +7,7 @@ use super::fields::{Fields, only, size_of_message};
 use super::{RankCheck, Violation, expected_rank, violation};
 use crate::communicators::RankRun;
 use crate::record::{CollectiveOp, Flags, Kind, Record};
+use crate::topology::{Neighbours, TopologyForm};
 
 /// T-16: the value of `MPI_ROOT` in traces (MPI 5.0 ABI).
 const ROOT: i32 = -4;
@@ -15,9 +16,16 @@ impl RankCheck<'_> {
     pub(super) fn collective(&mut self, index: usize, record: &Record) -> Result<usize, Violation> {
         const FIELDS: Fields = Fields::ENVELOPE.and(Fields::BYTES).and(Fields::REQUEST).and(Fields::AUX);
         only(record, FIELDS, Flags::BLOCKING | Flags::PERSISTENT | Flags::VECTOR)?;
-        let Some(op) = CollectiveOp::from_tag(record.tag) else {
-            return violation(6, format!("tag is {}, expected 1 to 12 (a collective)", record.tag));
+        let known = if self.version < 3 { CollectiveOp::Neighbor } else { CollectiveOp::NeighborAlltoall } as i32;
+        let Some(op) = CollectiveOp::from_tag(record.tag).filter(|&op| op as i32 <= known) else {
+            return violation(6, format!("tag is {}, expected 1 to {known} (a collective)", record.tag));
         };
+        let neighbours = self.builder.neighbours(self.rank, record.comm);
+        let degrees = neighbours.map(|all| (all.sources.len() as u64, all.destinations.len() as u64));
+        if degrees.is_none() && matches!(op, CollectiveOp::NeighborAllgather | CollectiveOp::NeighborAlltoall) {
+            return violation(22, format!("{op:?} on communicator {}, expected one with a topology", record.comm));
+        }
+        let (sources, destinations) = degrees.unwrap_or_default();
         let size = self.peers(record.comm)?;
         let view = self.builder.view(self.rank, record.comm);
         let rooted =
@@ -54,6 +62,8 @@ impl RankCheck<'_> {
             CollectiveOp::Scatter | CollectiveOp::Gather if is_root => size,
             CollectiveOp::Allgather | CollectiveOp::ReduceScatter => size,
             CollectiveOp::Alltoall => 2 * size,
+            CollectiveOp::NeighborAllgather => sources,
+            CollectiveOp::NeighborAlltoall => destinations + sources,
             _ => {
                 return violation(
                     16,
@@ -82,8 +92,11 @@ impl RankCheck<'_> {
                 format!("sources, destinations and words are {sides:?} and {}, expected the sum", record.bytes);
             return violation(22, reason);
         }
-        if !(1..=3).contains(&record.aux) {
+        let Some(form) = TopologyForm::from_aux(record.aux) else {
             return violation(22, format!("aux is {}, expected 1 to 3 (a topology)", record.aux));
+        };
+        if self.builder.neighbours(self.rank, newest).is_some() {
+            return violation(22, format!("communicator {newest} has a second topology, expected one"));
         }
         let records = self.words(index, record.bytes)?;
         let known = |word: u64| word < u64::from(size) || word == u64::from(PROC_NULL as u32);
@@ -91,6 +104,8 @@ impl RankCheck<'_> {
             let expected = expected_rank(size, " or 2^32 - 3 (MPI_PROC_NULL)");
             return violation(22, format!("a neighbour is {word}, {expected}"));
         }
+        let neighbours = Neighbours::from_words(form, &self.scratch.words, sides.0 as usize);
+        self.builder.add_topology(self.rank, newest, neighbours);
         Ok(1 + records)
     }
 

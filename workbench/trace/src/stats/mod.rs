@@ -87,7 +87,7 @@ pub struct Stats {
     /// Calls that are not recorded in detail.
     pub other_calls: u64,
     /// Collectives by [`CollectiveOp`], the barrier first.
-    pub collectives: [u64; 12],
+    pub collectives: [u64; CollectiveOp::ALL.len()],
     /// Ranks from which messages were received. Of all ranks: the largest such number.
     pub sources: u64,
     /// Distinct tags of messages received.
