@@ -28,9 +28,7 @@ SHARED = ROOT / "traces/tasks-16.tar.xz"
 def _replay(trace: mb.Trace, engine: mb.Engine, *, counted: bool = False) -> Report:
     network = mb.Network(mb.networks()[0][0])
     sizing: list[int] | None = [] if counted else None
-    return trace.native.replay(
-        engine, network, cpu_scale=1.0, free_wildcards=False, collectives=[], sizing=sizing
-    )
+    return trace.native.replay(engine, network, rules=mb.ReplayConfig().rules(), sizing=sizing)
 
 
 def _overflows(report: Report) -> tuple[int, ...]:

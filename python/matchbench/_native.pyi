@@ -34,6 +34,7 @@ from matchbench.native_types import (
     ProgramRun,
     Progress,
     Report,
+    Rules,
     State,
     Stats,
     Stopped,
@@ -131,9 +132,7 @@ class Trace:
         engine: Engine,
         network: Network,
         *,
-        cpu_scale: float,
-        free_wildcards: bool,
-        collectives: Sequence[tuple[str, str]],
+        rules: Rules,
         watched: Sequence[int] = (),
         depths: bool = False,
         sizing: Sequence[int] | None = None,
@@ -145,9 +144,7 @@ class Trace:
         engine: Engine,
         network: Network,
         *,
-        cpu_scale: float,
-        free_wildcards: bool,
-        collectives: Sequence[tuple[str, str]],
+        rules: Rules,
         communicator: int | None = None,
         cut: None = None,
         progress: Progress | None = None,
@@ -158,9 +155,7 @@ class Trace:
         engine: Engine,
         network: Network,
         *,
-        cpu_scale: float,
-        free_wildcards: bool,
-        collectives: Sequence[tuple[str, str]],
+        rules: Rules,
         communicator: int | None = None,
         cut: tuple[int, int, int],
         progress: Progress | None = None,
@@ -243,6 +238,7 @@ def engines() -> list[Card]:
 def networks() -> list[tuple[str, str]]:
     """Every network preset with its description; the first is the default."""
 
+def poll_work_ns() -> float: ...
 def collectives() -> list[tuple[str, list[str]]]:
     """Every collective that the replay expands, with its algorithms; the first is the default."""
 

@@ -48,7 +48,23 @@ _MATCHING = {
     "match_beyond_mean_ns": Column(
         _F64, "ns", "part of the mean that was spent on entries beyond the structure of the engine"
     ),
-    "matches": Column(_I64, "", "matches of a receive with a message"),
+    "matches": Column(_I64, "", "matches of a receive or matched probe with a message"),
+    "probe_search_ns": Column(
+        _F64,
+        "ns",
+        "time in which probes searched that took no message, summed over ranks: plain probes, "
+        "and matched probes that found none",
+    ),
+    "polls_waiting": Column(
+        _I64,
+        "",
+        "unsuccessful tests and probes of loops that were replayed as waiting for the event that ended them",
+    ),
+    "polls_recorded": Column(
+        _I64,
+        "",
+        "unsuccessful tests and probes that were replayed as recorded, with the computation between them",
+    ),
     "searches": Column(_I64, "", "searches of a list: posts, arrivals and probes"),
     "visits": Column(_I64, "entries", "entries visited by all searches"),
     "visits_mean": Column(_F64, "entries", "`visits` over `searches`"),
@@ -69,7 +85,7 @@ _MATCHING = {
     "sent": Column(_I64, "messages", "messages sent, including those of expanded collectives"),
     "sent_bytes": Column(_I64, "B", "bytes sent"),
     "sent_user": Column(_I64, "messages", "messages sent by point-to-point calls"),
-    "received": Column(_I64, "messages", "messages that matched a receive"),
+    "received": Column(_I64, "messages", "messages that matched a receive or a matched probe"),
     "never_received": Column(_I64, "messages", "messages that matched no receive"),
     "never_matched": Column(_I64, "receives", "receives that matched no message"),
     "unexpected": Column(_I64, "messages", "messages that were unexpected"),
@@ -119,6 +135,7 @@ RESULTS = {
     ),
     "cpu_scale": Column(_F64, "", "factor on recorded compute time"),
     "wildcards": Column(_STR, "", "how wildcard receives match: `recorded` or `free`"),
+    "polls": Column(_STR, "", "how unsuccessful tests and probes are replayed: `waiting` or `recorded`"),
     "collectives": Column(_STR, "", "algorithms chosen by the user, as `op=algorithm`, comma-separated"),
     "parameter_hash": Column(
         _STR,
@@ -327,14 +344,15 @@ STATS = {
         "receives whose message has no send in the trace: the sender's records are truncated",
     ),
     "receives": Column(
-        _I64, "receives", "receives posted, without those from `MPI_PROC_NULL` and those of matched probes"
+        _I64, "receives", "receives posted and matched probes, without those from `MPI_PROC_NULL`"
     ),
+    "matched_probes": Column(_I64, "receives", "among them: matched probes"),
     "unfinished": Column(_I64, "receives", "among them: neither finished nor cancelled when the records end"),
     "cancelled": Column(_I64, "receives", "among them: cancelled"),
     "any_source": Column(_I64, "receives", "among them: with `MPI_ANY_SOURCE` and a tag"),
     "any_tag": Column(_I64, "receives", "among them: with a source and `MPI_ANY_TAG`"),
     "any_both": Column(_I64, "receives", "among them: with both wildcards"),
-    "probes": Column(_I64, "probes", "probes that found a message, matched probes included"),
+    "probes": Column(_I64, "probes", "plain probes that found a message"),
     "probes_wildcard": Column(_I64, "probes", "among them: with a wildcard"),
     "test_misses": Column(_I64, "calls", "unsuccessful tests: calls of `MPI_Test*` that completed nothing"),
     "probe_misses": Column(_I64, "calls", "calls of `MPI_Iprobe` and `MPI_Improbe` that found no message"),

@@ -99,9 +99,7 @@ def _replay_all(
         report = trace.native.replay(
             engine,
             network,
-            cpu_scale=config.cpu_scale,
-            free_wildcards=config.free_wildcards,
-            collectives=list(config.collectives.items()),
+            rules=config.rules(),
             depths=True,
             progress=tell,
         )

@@ -59,6 +59,16 @@ class Origin(TypedDict):
     interface: int | None
 
 
+class Rules(TypedDict):
+    """How calls are replayed."""
+
+    cpu_scale: float
+    free_wildcards: bool
+    recorded_polls: bool
+    poll_work_ns: float
+    collectives: list[tuple[str, str]]
+
+
 class KitReport(TypedDict):
     """Result of the test kit.
 

@@ -52,9 +52,7 @@ class _Setup:
             lambda tell: self.trace.native.replay(
                 engine or self.engine,
                 self.network,
-                cpu_scale=self.config.cpu_scale,
-                free_wildcards=self.config.free_wildcards,
-                collectives=list(self.config.collectives.items()),
+                rules=self.config.rules(),
                 watched=watched,
                 progress=tell,
             )

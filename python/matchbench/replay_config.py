@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.native_types import Value
+from matchbench.native_types import Rules, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,12 @@ class ReplayConfig:
         Factor on recorded compute time; 0 replays communication alone.
     free_wildcards
         Let wildcard receives match the first message that arrives, not the one of the recording.
+    recorded_polls
+        Keep the computation between unsuccessful tests and probes, as often as the recorded machine polled;
+        without it, a loop of polls waits for the event that ended it.
+    poll_work_ns
+        Computation between two polls, in ns, from which it is work that the program does beside waiting, and
+        is kept.
     collectives
         Algorithm by collective, where it is not the default.
     """
@@ -31,12 +37,17 @@ class ReplayConfig:
     network_parameters: Mapping[str, Value] = field(default_factory=dict)
     cpu_scale: float = 1.0
     free_wildcards: bool = False
+    recorded_polls: bool = False
+    poll_work_ns: float = field(default_factory=_native.poll_work_ns)
     collectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check ranges and names."""
         if not 0 <= self.cpu_scale <= 1e6:
             msg = f"cpu_scale: found {self.cpu_scale}, expected 0 to 1000000"
+            raise MatchbenchError(msg)
+        if not 0 <= self.poll_work_ns <= 1e9:
+            msg = f"poll_work_ns: found {self.poll_work_ns}, expected 0 to 1000000000"
             raise MatchbenchError(msg)
         known = dict(_native.collectives())
         for collective, algorithm in self.collectives.items():
@@ -49,3 +60,13 @@ class ReplayConfig:
                     f"expected one of: {', '.join(known[collective])}"
                 )
                 raise MatchbenchError(msg)
+
+    def rules(self) -> Rules:
+        """Give what the module of the replay needs to know about calls."""
+        return {
+            "cpu_scale": self.cpu_scale,
+            "free_wildcards": self.free_wildcards,
+            "recorded_polls": self.recorded_polls,
+            "poll_work_ns": self.poll_work_ns,
+            "collectives": sorted(self.collectives.items()),
+        }

@@ -131,6 +131,7 @@ def _replayed_as(config: ReplayConfig) -> dict[str, Any]:
     return {
         "cpu_scale": config.cpu_scale,
         "wildcards": "free" if config.free_wildcards else "recorded",
+        "polls": "recorded" if config.recorded_polls else "waiting",
         "collectives": ",".join(f"{op}={how}" for op, how in config.collectives.items()),
     }
 
@@ -270,9 +271,7 @@ def _parameter_hash(engine: Engine, parameters: Sequence[Mapping[str, Any]], con
     what = {
         "engine": engine.name,
         "parameters": [[each["part"], each["parameter"], each["value"]] for each in parameters],
-        "cpu_scale": config.cpu_scale,
-        "free_wildcards": config.free_wildcards,
-        "collectives": sorted(config.collectives.items()),
+        **config.rules(),
     }
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -94,7 +94,7 @@ IN_STATS = (
 
 IN_REPLAY = (
     "the replay gives each rank a processor: it takes the CPU time between calls, simulates the time in "
-    "calls again, and keeps what wildcards matched and how often programs polled"
+    "calls again, and keeps what wildcards matched"
 )
 """What a replay does about shared processors."""
 

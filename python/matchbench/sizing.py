@@ -255,9 +255,7 @@ class _Replays:
             lambda tell: trace.native.replay(
                 engine,
                 self.network,
-                cpu_scale=self.config.cpu_scale,
-                free_wildcards=self.config.free_wildcards,
-                collectives=list(self.config.collectives.items()),
+                rules=self.config.rules(),
                 sizing=buckets,
                 progress=tell,
             ),

@@ -183,9 +183,7 @@ class _Replay:
         return self._trace.snapshot(
             self._engine,
             self._network,
-            cpu_scale=self._config.cpu_scale,
-            free_wildcards=self._config.free_wildcards,
-            collectives=list(self._config.collectives.items()),
+            rules=self._config.rules(),
             communicator=self._communicator,
             progress=_half(progress, done),
         )
@@ -194,9 +192,7 @@ class _Replay:
         return self._trace.snapshot(
             self._engine,
             self._network,
-            cpu_scale=self._config.cpu_scale,
-            free_wildcards=self._config.free_wildcards,
-            collectives=list(self._config.collectives.items()),
+            rules=self._config.rules(),
             communicator=self._communicator,
             cut=at,
             progress=_half(progress, 1),

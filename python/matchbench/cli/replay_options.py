@@ -17,6 +17,8 @@ OPTIONS = {
     "network_set": "--network-set",
     "cpu_scale": "--cpu-scale",
     "free_wildcards": "--free-wildcards",
+    "polls": "--polls",
+    "poll_work_ns": "--poll-work",
     "collectives": "--collective",
 }
 """Option by the name of its argument; those of `replay_options`."""
@@ -42,6 +44,20 @@ def replay_options(function: Function) -> Function:
             "--free-wildcards",
             is_flag=True,
             help="Let wildcard receives match the first message that arrives, not the recorded one.",
+        ),
+        click.option(
+            "--polls",
+            type=click.Choice(["waiting", "recorded"]),
+            help="Let loops of unsuccessful tests and probes wait for what ended them, or keep them "
+            "as recorded. [waiting]",
+        ),
+        click.option(
+            "--poll-work",
+            "poll_work_ns",
+            metavar="NS",
+            type=float,
+            help="Computation between two polls, in ns, from which it is work and kept. "
+            f"[{_native.poll_work_ns():g}]",
         ),
         click.option(
             "--collective",
@@ -79,6 +95,8 @@ def replay_config(
     network_set: tuple[str, ...],
     cpu_scale: float | None,
     free_wildcards: bool,
+    polls: str | None,
+    poll_work_ns: float | None,
     collectives: tuple[str, ...],
 ) -> ReplayConfig:
     """Return how to replay.
@@ -96,6 +114,8 @@ def replay_config(
         network_parameters=parse_assignments(network_set, option="--network-set"),
         cpu_scale=1.0 if cpu_scale is None else cpu_scale,
         free_wildcards=free_wildcards,
+        recorded_polls=polls == "recorded",
+        poll_work_ns=_native.poll_work_ns() if poll_work_ns is None else poll_work_ns,
         collectives={collective: str(algorithm) for collective, algorithm in algorithms.items()},
     )
 

@@ -201,7 +201,7 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
         ("messages received", f"{count(total['received'])}, {tables.size(total['received_bytes'])}"),
         ("never received", count(total["never_received"])),
         ("unexpected", f"{count(total['unexpected'])} ({tables.share(total['unexpected_share'])})"),
-        ("receives posted", f"{count(total['receives'])}, {count(total['cancelled'])} cancelled"),
+        ("receives posted", _receives(total)),
         (
             "with a wildcard",
             f"{count(wildcards)} ({tables.share(wildcards / receives)}): "
@@ -217,6 +217,12 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
     ]
     for name, value in rows:
         tables.line(f"{name:<20}{value}")
+
+
+def _receives(total: dict[str, Any]) -> str:
+    probes = total["matched_probes"]
+    by_probes = f", {tables.count(probes)} of them by matched probes" if probes else ""
+    return f"{tables.count(total['receives'])}{by_probes}, {tables.count(total['cancelled'])} cancelled"
 
 
 def _in_calls(trace: Trace, total: dict[str, Any]) -> str:

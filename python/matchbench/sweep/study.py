@@ -45,7 +45,8 @@ _KEYS = {
     "": {"question", "sweep", "design"},
     "sweep": {
         *("traces", "method", "objectives", "budget", "time_limit", "seed"),
-        *("network", "network_settings", "cpu_scale", "free_wildcards", "collectives"),
+        *("network", "network_settings", "cpu_scale", "free_wildcards", "recorded_polls", "poll_work_ns"),
+        "collectives",
     },
     "design": {"name", "engine", "settings", "vary"},
 }
@@ -133,6 +134,8 @@ class Study:
         sweep["network_settings"] = [f"{key}={value}" for key, value in config.network_parameters.items()]
         sweep["cpu_scale"] = float(config.cpu_scale)
         sweep["free_wildcards"] = config.free_wildcards
+        sweep["recorded_polls"] = config.recorded_polls
+        sweep["poll_work_ns"] = float(config.poll_work_ns)
         sweep["collectives"] = [f"{key}={value}" for key, value in config.collectives.items()]
         lines += [f"{key} = {_toml(value)}" for key, value in sweep.items()]
         for design in self.designs:
@@ -212,6 +215,8 @@ def _study(content: Mapping[str, Any], directory: Path) -> Study:
         network_parameters=_assignments(sweep, "network_settings", "sweep"),
         cpu_scale=_get(sweep, "cpu_scale", float, "sweep", 1.0),
         free_wildcards=_get(sweep, "free_wildcards", bool, "sweep", False),
+        recorded_polls=_get(sweep, "recorded_polls", bool, "sweep", False),
+        poll_work_ns=_get(sweep, "poll_work_ns", float, "sweep", defaults.poll_work_ns),
         collectives={key: str(value) for key, value in _assignments(sweep, "collectives", "sweep").items()},
     )
     return Study(

@@ -97,9 +97,7 @@ def replay(task: Task) -> Report:
     report = trace.native.replay(
         chosen,
         Network(config.network, **config.network_parameters),
-        cpu_scale=config.cpu_scale,
-        free_wildcards=config.free_wildcards,
-        collectives=list(config.collectives.items()),
+        rules=config.rules(),
     )
     for name in ("ranks", "depths", "visits", "timeline"):
         report[name] = {column: [] for column in report[name]}

@@ -450,6 +450,12 @@ impl Network {
     }
 }
 
+/// Default of the computation between two polls from which it is work, ns.
+#[pyfunction]
+pub(crate) fn poll_work_ns() -> f64 {
+    mb_replay::config::POLL_WORK.as_ns()
+}
+
 /// Every collective that the replay expands with its algorithms; the first is the default.
 #[pyfunction]
 pub(crate) fn collectives() -> Vec<(&'static str, Vec<&'static str>)> {

@@ -5,9 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::ControlFlow;
 
-use mb_core::{EngineFault, Timing};
+use mb_core::{EngineFault, Picos, Timing};
 use mb_measure::{ClosedLoopResult, Effort, HostClock, HostMeasureError, NextEngine, PASSES, closed_loop, host};
-use mb_replay::{ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
+use mb_replay::{Polls, ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
 use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
@@ -16,11 +16,20 @@ use crate::own_class::raise_interrupt;
 use crate::progress::Progress;
 use crate::trace::Trace;
 
+/// How calls are replayed: a dictionary, as `ReplayConfig.rules` returns it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Rules {
+    cpu_scale: f64,
+    free_wildcards: bool,
+    recorded_polls: bool,
+    poll_work_ns: f64,
+    collectives: Vec<(String, String)>,
+}
+
 /// The options of a replay from Python, besides trace, engine and network.
 pub(crate) struct Options {
-    pub(crate) cpu_scale: f64,
-    pub(crate) free_wildcards: bool,
-    pub(crate) collectives: Vec<(String, String)>,
+    pub(crate) rules: Rules,
     pub(crate) watched: Vec<u32>,
     /// Whether to report match latencies by search depth, on engines that keep MPI's order.
     pub(crate) depths: bool,
@@ -69,7 +78,14 @@ pub(crate) fn run(
 ) -> PyResult<Replayed> {
     let communicators = trace.checked(py, None)?;
     let mut config = ReplayConfig::new(network.network.clone());
-    config.cpu_scale = options.cpu_scale;
+    let rules = &options.rules;
+    config.cpu_scale = rules.cpu_scale;
+    config.wildcards = if rules.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
+    config.polls = if rules.recorded_polls { Polls::Recorded } else { Polls::Waiting };
+    if !(rules.poll_work_ns >= 0.0 && rules.poll_work_ns <= 1e9) {
+        return Err(bad_input(format!("poll_work_ns: found {}, expected 0 to 1000000000", rules.poll_work_ns)));
+    }
+    config.poll_work = Picos((rules.poll_work_ns * 1000.0).round() as u64);
     config.watched.clone_from(&options.watched);
     config.depths = options.depths && engine.choice.breaks_order().is_none();
     if options.sizing.as_ref().is_some_and(|buckets| buckets.contains(&0)) {
@@ -77,8 +93,7 @@ pub(crate) fn run(
     }
     config.sizing.clone_from(&options.sizing);
     config.snapshots.clone_from(&options.snapshots);
-    config.wildcards = if options.free_wildcards { Wildcards::Free } else { Wildcards::Recorded };
-    for (collective, algorithm) in &options.collectives {
+    for (collective, algorithm) in &rules.collectives {
         config.collectives.set(collective, algorithm).map_err(bad_input)?;
     }
     let mut progress = Progress::new(progress);

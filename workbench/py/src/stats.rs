@@ -22,6 +22,7 @@ pub(crate) fn numbers<'py>(py: Python<'py>, rows: &[Stats]) -> PyResult<Bound<'p
         "never_received" => row.never_received,
         "without_send" => row.without_send,
         "receives" => row.receives,
+        "matched_probes" => row.matched_probes,
         "unfinished" => row.unfinished,
         "cancelled" => row.cancelled,
         "any_source" => row.any_source,

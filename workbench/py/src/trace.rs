@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 use crate::catalog::{Engine, Network};
 use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
-use crate::replay::{self, Options};
+use crate::replay::{self, Options, Rules};
 use crate::{report, snapshot, stats};
 
 /// The length of a finalized trace file by its first bytes; None for a rank that did not finish.
@@ -142,7 +142,7 @@ impl Trace {
     /// Replays the trace on `engine`; the queues of the ranks `watched` are reported one by one. Reports latencies by
     /// search depth with `depths`, and counts entries for sizes if `sizing` gives numbers of buckets, maybe none.
     #[pyo3(signature = (
-        engine, network, *, cpu_scale, free_wildcards, collectives, watched=Vec::new(), depths=false, sizing=None,
+        engine, network, *, rules, watched=Vec::new(), depths=false, sizing=None,
         progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -151,15 +151,13 @@ impl Trace {
         py: Python<'py>,
         engine: &Engine,
         network: &Network,
-        cpu_scale: f64,
-        free_wildcards: bool,
-        collectives: Vec<(String, String)>,
+        rules: Rules,
         watched: Vec<u32>,
         depths: bool,
         sizing: Option<Vec<u32>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let options = Options { cpu_scale, free_wildcards, collectives, watched, depths, sizing, snapshots: None };
+        let options = Options { rules, watched, depths, sizing, snapshots: None };
         report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
     }
 
@@ -167,7 +165,7 @@ impl Trace {
     /// `communicator` if one is given; with a rank, the number of an operation of it and a number of operations, the
     /// lists before that operation and the operations from it on.
     #[pyo3(signature = (
-        engine, network, *, cpu_scale, free_wildcards, collectives, communicator=None, cut=None, progress=None
+        engine, network, *, rules, communicator=None, cut=None, progress=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn snapshot<'py>(
@@ -175,9 +173,7 @@ impl Trace {
         py: Python<'py>,
         engine: &Engine,
         network: &Network,
-        cpu_scale: f64,
-        free_wildcards: bool,
-        collectives: Vec<(String, String)>,
+        rules: Rules,
         communicator: Option<u32>,
         cut: Option<(u32, u64, usize)>,
         progress: Option<Py<PyAny>>,
@@ -191,8 +187,7 @@ impl Trace {
         let at = cut.map(|(rank, first, count)| CutAt { rank, first, count });
         let snapshots = Some(Snapshots { communicator, cut: at });
         let watched = Vec::new();
-        let options =
-            Options { cpu_scale, free_wildcards, collectives, watched, depths: false, sizing: None, snapshots };
+        let options = Options { rules, watched, depths: false, sizing: None, snapshots };
         let report = replay::run(py, self, engine, network, &options, progress)?.report;
         match report.cut {
             Some(cut) if at.is_some() => snapshot::cut(py, &cut),

@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 
 use mb_core::matching::{Envelope, Initiator, Pattern};
-use mb_core::mpi::{self, ANY_SOURCE, ANY_TAG, Context, PROC_NULL, Traffic};
+use mb_core::mpi::{self, ANY_SOURCE, ANY_TAG, Context, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Communicators, Flags, Kind, Record};
 
@@ -77,17 +77,6 @@ const fn channel_of(envelope: &Envelope) -> (u64, u32) {
     (envelope.bits, envelope.initiator.0)
 }
 
-/// Whether a record takes a number in posting order: receives and matched probes.
-#[inline]
-pub(crate) const fn is_receiving(kind: Kind, record: &Record) -> bool {
-    record.peer != PROC_NULL
-        && match kind {
-            Kind::Recv => !record.has(Flags::MATCHED),
-            Kind::Probe => record.has(Flags::MATCHED),
-            _ => false,
-        }
-}
-
 struct Receive {
     pattern: Pattern,
     resolved: Option<Envelope>,
@@ -114,7 +103,7 @@ impl<T> Assignment<T> {
         let mut open: BTreeMap<u32, u32> = BTreeMap::new();
         for record in records {
             let Some(kind) = record.kind() else { continue };
-            if is_receiving(kind, record) {
+            if record.is_receiving(kind) {
                 let pattern = pattern_of(communicators, rank, record.comm, record.peer, record.tag);
                 open.insert(record.request, receives.len() as u32);
                 receives.push(Receive { pattern, resolved: None, local_comm: record.comm, end: End::Open });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The configuration of a replay.
 
+use mb_core::time::Picos;
 use mb_trace::CollectiveOp;
 
 use crate::network::Network;
@@ -15,6 +16,22 @@ pub enum Wildcards {
     Recorded,
     /// Whatever the engine gives it; every difference from the recording is counted.
     Free,
+}
+
+/// Default of [`ReplayConfig::poll_work`]. Assumed: a loop around a test, in C or in Python, takes tens of
+/// nanoseconds to two microseconds; a part of a computation that a program interleaves with tests takes longer.
+pub const POLL_WORK: Picos = Picos(5_000_000);
+
+/// How unsuccessful tests and probes are replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Polls {
+    /// Polls of a loop that a successful test or probe ends wait for this event. The loop notices it at once while it
+    /// is in MPI, as a blocking call does, and else at its next poll. Computation between polls is the loop's own and
+    /// is left out, unless it is work: at least [`ReplayConfig::poll_work`] of it between two polls.
+    #[default]
+    Waiting,
+    /// The computation between polls is kept, as often as the recorded machine polled.
+    Recorded,
 }
 
 /// How a collective becomes point-to-point messages.
@@ -119,6 +136,11 @@ pub struct ReplayConfig {
     pub cpu_scale: f64,
     /// Which message a wildcard receive takes.
     pub wildcards: Wildcards,
+    /// How unsuccessful tests and probes are replayed.
+    pub polls: Polls,
+    /// Computation between two polls from which it is work, which a loop does beside waiting: the mean CPU time and,
+    /// where the trace has it, the median wall time.
+    pub poll_work: Picos,
     /// How collectives are expanded.
     pub collectives: Collectives,
     /// World ranks whose queue lengths over time are reported one by one; others are ignored.
@@ -140,6 +162,8 @@ impl ReplayConfig {
             network,
             cpu_scale: 1.0,
             wildcards: Wildcards::default(),
+            polls: Polls::default(),
+            poll_work: POLL_WORK,
             collectives: Collectives::default(),
             watched: Vec::new(),
             depths: false,

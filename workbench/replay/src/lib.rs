@@ -15,7 +15,7 @@ pub mod sizing;
 pub mod snapshot;
 mod stats;
 
-pub use config::{Algorithm, Collectives, ReplayConfig, Wildcards};
+pub use config::{Algorithm, Collectives, Polls, ReplayConfig, Wildcards};
 pub use network::{NETWORKS, Network};
 pub use report::{Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
 pub use sim::{ReplayError, replay};

@@ -157,7 +157,7 @@ pub struct Totals {
     pub sent_bytes: u64,
     /// Messages sent by point-to-point calls.
     pub sent_user: u64,
-    /// Messages received: matched with a receive.
+    /// Messages received: matched with a receive, or taken by a matched probe.
     pub received: u64,
     /// Messages that were never received.
     pub never_received: u64,
@@ -194,11 +194,18 @@ pub struct Totals {
     pub visits_max: u32,
     /// Searches: posts, arrivals and probes.
     pub searches: u64,
+    /// Time in which probes searched that took no message: plain ones, and matched ones that found none.
+    pub probe_search: Picos,
+    /// Unsuccessful tests and probes that were replayed as waiting for the event that ended their loop.
+    pub polls_waiting: u64,
+    /// Unsuccessful tests and probes whose loop was replayed as recorded: it does work between polls, or something
+    /// else than a test or probe ended it.
+    pub polls_recorded: u64,
     /// Longest list of posted receives.
     pub posted_max: u32,
     /// Longest list of unexpected messages.
     pub unexpected_max: u32,
-    /// From the time at which the later of receive and message was offered to the engine until the
+    /// From the time at which the later of receive (or matched probe) and message was offered to the engine until the
     /// match.
     pub match_latency: Histogram,
     /// Part of the sum of `match_latency` before the later of receive and message was accepted.
@@ -245,6 +252,9 @@ impl Totals {
         self.visits += other.visits;
         self.visits_max = self.visits_max.max(other.visits_max);
         self.searches += other.searches;
+        accumulate(&mut self.probe_search, other.probe_search);
+        self.polls_waiting = self.polls_waiting.saturating_add(other.polls_waiting);
+        self.polls_recorded = self.polls_recorded.saturating_add(other.polls_recorded);
         self.posted_max = self.posted_max.max(other.posted_max);
         self.unexpected_max = self.unexpected_max.max(other.unexpected_max);
         self.match_latency.merge(&other.match_latency);

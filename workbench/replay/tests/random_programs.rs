@@ -86,6 +86,9 @@ proptest! {
                 prop_assert_eq!(&report.unfinished, &[], "{}", spec);
                 let total = &report.total;
                 let collective = total.sent - total.sent_user;
+                if spec == "ideal:zero" {
+                    prop_assert_eq!((total.blocked_on_matching, total.probe_search), (Picos::ZERO, Picos::ZERO));
+                }
                 prop_assert_eq!(
                     (total.sent_user, total.received - collective, total.never_matched, total.cancelled, total.diverged),
                     (recording.sent, recording.received, recording.never_matched, recording.cancelled, 0),

@@ -390,6 +390,19 @@ impl Record {
         Kind::from_byte(self.kind)
     }
 
+    /// Whether this record, of this kind, takes a message from matching: a receive or a matched probe. The receive of
+    /// the message that a matched probe took does not.
+    #[must_use]
+    #[inline]
+    pub const fn is_receiving(&self, kind: Kind) -> bool {
+        self.peer != PROC_NULL
+            && match kind {
+                Kind::Recv => !self.has(Flags::MATCHED),
+                Kind::Probe => self.has(Flags::MATCHED),
+                _ => false,
+            }
+    }
+
     /// Whether `flag` (of [`Flags`]) is set.
     #[must_use]
     #[inline]

@@ -40,12 +40,13 @@ impl Rank<'_> {
     fn count(&mut self, now: Picos, op: Op) {
         self.totals.operations += 1;
         if let Some(lists) = &mut self.lists
-            && let (Outcome::Matched(..), depth) = lists.apply(op)
+            && let (Outcome::Matched(..) | Outcome::Probed(_, Some(_)), depth) = lists.apply(op)
         {
             match op {
                 Op::Post { recv, .. } => self.receives[recv.0 as usize].depth = depth,
                 Op::Arrive { msg, .. } => self.messages[msg.0 as usize].depth = depth,
-                Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
+                Op::MatchedProbe { probe, .. } => self.threads[probe.0 as usize].probe.depth = depth,
+                Op::Cancel { .. } | Op::Probe { .. } => {}
             }
         }
         if let Some(sizer) = &mut self.sizer {
@@ -85,7 +86,10 @@ impl Rank<'_> {
             match op {
                 Op::Post { recv, .. } => self.receives[recv.0 as usize].accepted = now,
                 Op::Arrive { msg, .. } => self.messages[msg.0 as usize].accepted = now,
-                Op::Cancel { .. } | Op::Probe { .. } | Op::MatchedProbe { .. } => {}
+                Op::Probe { probe, .. } | Op::MatchedProbe { probe, .. } => {
+                    self.threads[probe.0 as usize].probe.accepted = now;
+                }
+                Op::Cancel { .. } => {}
             }
             if !self.offer_now(world, now, op, out) {
                 return;
@@ -133,7 +137,7 @@ impl Rank<'_> {
                 self.totals.unexpected += 1;
                 self.totals.unexpected_max = self.totals.unexpected_max.max(self.unexpected);
                 if self.idle_probes > 0 {
-                    self.wake_probes(world, envelope, at);
+                    self.wake_probes(world, envelope, delays, at);
                 }
             }
             Outcome::Matched(recv, msg) => self.matched(world, recv, msg, (at, visits, delays), out),
@@ -145,7 +149,7 @@ impl Rank<'_> {
                 self.complete(world, receive.target, Finished { at, ideal: at, overhead: false }, out);
             }
             Outcome::NotCancelled(recv) => self.resume_cancelling_thread(recv, at),
-            Outcome::Probed(probe, found) => self.probed(world, probe.0 as u16, found, at),
+            Outcome::Probed(probe, found) => self.probed(world, probe.0 as u16, found, (at, visits, delays), out),
         }
         out.timeline.add(at, self.posted, self.unexpected);
         for (rank, timeline) in &mut out.watched {

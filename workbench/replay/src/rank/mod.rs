@@ -18,12 +18,14 @@ mod arrivals;
 mod collectives;
 mod completions;
 mod nic;
+mod polls;
 mod probes;
 mod program;
 mod unfinished;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mb_core::capacity::Delays;
 use mb_core::engine::{Completion, ReplayEngine};
 use mb_core::matching::{Envelope, Initiator, Op, Pattern};
 use mb_core::mpi::{self, Context, Traffic};
@@ -33,6 +35,7 @@ use mb_trace::{Communicators, Record};
 use slab::Slab;
 
 use self::arrivals::Arrivals;
+use self::polls::PollLoop;
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
@@ -206,6 +209,8 @@ struct Thread {
     /// Record of the current call.
     record: usize,
     probe: Probing,
+    /// The loop of polls in which the thread is, if it is replayed as waiting.
+    polls: Option<PollLoop>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -219,6 +224,15 @@ struct Probing {
     miss: bool,
     /// The engine has found nothing so far.
     idle: bool,
+    /// Start of the call, start of the newest search, and when the engine accepted that.
+    offered: Picos,
+    search: Picos,
+    accepted: Picos,
+    /// Part of the newest message's arrival at an idle probe in which the engine worked on older operations, or beyond
+    /// its structure.
+    arrival: Delays,
+    /// Matched probes: depth of the search that found a message; 0 if depths are not reported.
+    depth: u32,
 }
 
 /// A completed request.

@@ -2,15 +2,37 @@
 //! Probes. A probe that was successful in the recording waits until the replay has its message, and
 //! searches again whenever an unexpected message arrives that it accepts. An unsuccessful probe
 //! searches once. Repeated searches of a polling program in between are not modelled.
+//!
+//! A matched probe matches its message: it is accounted as a receive that is posted when the probe is called.
 
-use mb_core::matching::{Envelope, Initiator, MsgId, Op, ProbeId};
+use mb_core::capacity::Delays;
+use mb_core::matching::{Envelope, Initiator, MsgId, Op, Pattern, ProbeId};
 use mb_core::mpi::{self, Context, PROC_NULL, Traffic};
 use mb_core::time::Picos;
 use mb_trace::{Kind, Record};
 
 use super::{Activity, DeferredEffect, Message, Probing, Rank, SharedSink, Thread, World};
-use crate::assignment::{is_receiving, pattern_of};
+use crate::assignment::pattern_of;
 use crate::config::Wildcards;
+use crate::report::accumulate;
+
+impl Probing {
+    /// A probe that is called at `now`.
+    pub(super) fn new(pattern: Pattern, now: Picos) -> Self {
+        Self {
+            pattern,
+            wanted: None,
+            ordinal: None,
+            miss: false,
+            idle: false,
+            offered: now,
+            search: now,
+            accepted: now,
+            arrival: Delays::default(),
+            depth: 0,
+        }
+    }
+}
 
 impl Rank<'_> {
     pub(super) fn probe(
@@ -25,7 +47,7 @@ impl Rank<'_> {
         if record.peer == PROC_NULL {
             return;
         }
-        let ordinal = (!miss && is_receiving(Kind::Probe, record)).then(|| {
+        let ordinal = (!miss && record.is_receiving(Kind::Probe)).then(|| {
             self.ordinal += 1;
             self.ordinal - 1
         });
@@ -41,59 +63,106 @@ impl Rank<'_> {
         let pattern = pattern_of(world.communicators, self.id, record.comm, record.peer, record.tag);
         let state = &mut self.threads[usize::from(thread)];
         state.activity = Activity::Probing;
-        state.probe = Probing { pattern, wanted, ordinal, miss, idle: false };
+        state.probe = Probing { wanted, ordinal, miss, ..Probing::new(pattern, now) };
         self.offer_probe(world, now, thread, out);
     }
 
     pub(super) fn offer_probe(&mut self, world: &World, now: Picos, thread: u16, out: &mut SharedSink) {
-        let Probing { pattern, ordinal, .. } = self.threads[usize::from(thread)].probe;
+        let state = &mut self.threads[usize::from(thread)].probe;
+        (state.search, state.accepted) = (now, now);
+        let Probing { pattern, ordinal, .. } = *state;
         let probe = ProbeId(u64::from(thread));
         let op = if ordinal.is_some() { Op::MatchedProbe { probe, pattern } } else { Op::Probe { probe, pattern } };
         self.offer(world, now, op, out);
     }
 
     /// Handles the completion of a probe at `at`.
-    pub(super) fn probed(&mut self, world: &World, thread: u16, found: Option<MsgId>, at: Picos) {
+    pub(super) fn probed(
+        &mut self,
+        world: &World,
+        thread: u16,
+        found: Option<MsgId>,
+        (at, visits, delays): (Picos, u32, Delays),
+        out: &mut SharedSink,
+    ) {
         let Thread { probe, record, .. } = self.threads[usize::from(thread)];
         let Some(slot) = found.map(|msg| msg.0 as u32) else {
+            accumulate(&mut self.totals.probe_search, at - probe.search);
             if probe.miss {
-                self.resume(thread, at);
+                self.end_probe(thread, at, probe.offered);
             } else {
                 self.threads[usize::from(thread)].probe.idle = true;
                 self.idle_probes += 1;
             }
             return;
         };
-        let envelope = self.messages[slot as usize].envelope;
+        let Message { envelope, mut offered, .. } = self.messages[slot as usize];
         let other = probe.wanted.is_some_and(|wanted| wanted != envelope);
         if let Some(ordinal) = probe.ordinal {
-            let message = &mut self.messages[slot as usize];
-            message.taken = true;
-            let ordinals = (ordinal, message.ordinal);
-            self.unexpected -= 1;
-            self.totals.received += 1;
+            let ordinals = (ordinal, self.messages[slot as usize].ordinal);
             self.taken.insert(self.records[record].request, slot);
+            self.took(thread, slot, (at, visits, delays), out);
             if self.assignment.is_some() {
                 self.compare(ordinals, at);
             }
-        } else if other {
-            let there = |(_, message): (usize, &Message)| {
-                message.queued && !message.taken && Some(message.envelope) == probe.wanted
-            };
-            let recorded = world.config.wildcards == Wildcards::Recorded;
-            if recorded && !self.messages.iter().any(there) {
-                self.threads[usize::from(thread)].probe.idle = true;
-                self.idle_probes += 1;
-                return;
+        } else {
+            accumulate(&mut self.totals.probe_search, at - probe.search);
+            if other {
+                let there = |(_, message): &(usize, &Message)| {
+                    message.queued && !message.taken && Some(message.envelope) == probe.wanted
+                };
+                if world.config.wildcards == Wildcards::Recorded {
+                    let Some((_, wanted)) = self.messages.iter().find(there) else {
+                        self.threads[usize::from(thread)].probe.idle = true;
+                        self.idle_probes += 1;
+                        return;
+                    };
+                    offered = wanted.offered;
+                }
+                self.totals.probes_diverged += 1;
             }
-            self.totals.probes_diverged += 1;
         }
-        self.resume(thread, at);
+        self.end_probe(thread, at, probe.offered.max(offered));
+    }
+
+    /// Accounts for the match of a matched probe with the message in `slot`.
+    fn took(&mut self, thread: u16, slot: u32, (at, visits, delays): (Picos, u32, Delays), out: &mut SharedSink) {
+        let probe = self.threads[usize::from(thread)].probe;
+        let message = &mut self.messages[slot as usize];
+        message.taken = true;
+        self.unexpected -= 1;
+        self.totals.received += 1;
+        let offered = probe.offered.max(message.offered);
+        let latency = at - offered;
+        self.totals.match_latency.add(latency);
+        let mut refused = probe.accepted - probe.search;
+        let mut all = delays;
+        if message.offered > probe.offered {
+            // The search of the arrival is part of the latency too.
+            refused += message.accepted - message.offered;
+            all.waiting += probe.arrival.waiting;
+            all.beyond += probe.arrival.beyond;
+        }
+        accumulate(&mut self.totals.match_refused, refused);
+        accumulate(&mut self.totals.match_waiting, all.waiting);
+        accumulate(&mut self.totals.match_beyond, all.beyond);
+        out.visits.add(visits, latency);
+        if self.lists.is_some() {
+            out.depths.add(probe.depth, latency);
+        }
+    }
+
+    /// The probe of `thread` has its result at `at`; with an engine that takes no time it would have it at `ideal`.
+    fn end_probe(&mut self, thread: u16, at: Picos, ideal: Picos) {
+        let polls = self.threads[usize::from(thread)].polls;
+        let notice = |time| polls.map_or(time, |polls| polls.notice(time));
+        accumulate(&mut self.totals.blocked_on_matching, notice(at).saturating_sub(notice(ideal)));
+        self.resume(thread, notice(at));
     }
 
     /// Wakes the probes that accept an unexpected message that arrived.
     #[cold]
-    pub(super) fn wake_probes(&mut self, world: &World, envelope: Envelope, at: Picos) {
+    pub(super) fn wake_probes(&mut self, world: &World, envelope: Envelope, delays: Delays, at: Picos) {
         let mut woken = Vec::new();
         for (number, thread) in (0..=u16::MAX).zip(&mut self.threads) {
             let probe = &mut thread.probe;
@@ -106,6 +175,7 @@ impl Rank<'_> {
             };
             if fits {
                 probe.idle = false;
+                probe.arrival = delays;
                 self.idle_probes -= 1;
                 woken.push(number);
             }

@@ -12,7 +12,8 @@ use mb_core::time::Picos;
 use mb_trace::{Flags, Kind, Record};
 
 use super::{
-    Activity, CompletionTarget, Finished, Outgoing, Probing, Rank, Receive, SharedSink, Thread, World, compute_time,
+    Activity, CompletionTarget, Finished, Outgoing, PollLoop, Probing, Rank, Receive, SharedSink, Thread, World,
+    compute_time,
 };
 use crate::assignment::pattern_of;
 use crate::config::Wildcards;
@@ -59,6 +60,10 @@ impl Rank<'_> {
                 self.cursor += 1;
                 continue;
             }
+            if state.polls.is_some_and(|polls| self.cursor < polls.end) && record.kind == Kind::Miss as u8 {
+                self.cursor += 1;
+                continue;
+            }
             if record.kind == Kind::Done as u8 {
                 // Its call has returned: later records of other threads start later.
                 self.floor = self.floor.max(state.clock);
@@ -81,7 +86,8 @@ impl Rank<'_> {
             begin: Picos::ZERO,
             pending: 0,
             record: 0,
-            probe: Probing { pattern, wanted: None, ordinal: None, miss: false, idle: false },
+            probe: Probing::new(pattern, Picos::ZERO),
+            polls: None,
         };
         self.threads.resize(last + 1, fresh);
     }
@@ -105,7 +111,7 @@ impl Rank<'_> {
             Some(Kind::Recv) => self.receive(world, now, thread, record, out),
             Some(Kind::Wait) => self.wait(world, thread, record.aux, out),
             Some(Kind::Probe) => self.probe(world, now, thread, record, false, out),
-            Some(Kind::Miss) if record.has(Flags::PROBE) => self.probe(world, now, thread, record, true, out),
+            Some(Kind::Miss) => self.poll(world, now, thread, record, out),
             Some(Kind::Cancel) => self.cancel(world, now, thread, record.request, out),
             Some(Kind::Free) => self.free(record.request),
             Some(Kind::Collective) => self.collective(world, now, thread, record, out),
@@ -116,7 +122,6 @@ impl Rank<'_> {
                 | Kind::Comm
                 | Kind::CommFree
                 | Kind::Other
-                | Kind::Miss
                 | Kind::Done
                 | Kind::Extra
                 | Kind::Thread
@@ -134,6 +139,7 @@ impl Rank<'_> {
         accumulate(&mut self.totals.in_mpi, clock - state.begin);
         state.clock = clock;
         state.activity = Activity::Ready;
+        state.polls = None;
         self.stale = true;
     }
 
@@ -276,7 +282,7 @@ impl Rank<'_> {
         } else {
             end.add(self.requests.remove(call.request));
         }
-        let (clock, ideal) = end.clocks();
+        let (clock, ideal) = end.clocks(state.polls);
         accumulate(&mut self.totals.blocked_on_matching, clock.saturating_sub(ideal));
         if contiguous {
             self.floor = self.floor.max(clock);
@@ -348,13 +354,15 @@ impl<'a> WaitEnd<'a> {
         self.later.push(Finished { at, ideal, overhead });
     }
 
-    /// When the call ends, and when it would end with an engine that takes no time.
-    fn clocks(self) -> (Picos, Picos) {
+    /// When the call ends, and when it would end with an engine that takes no time. A loop of `polls` notices the last
+    /// completion at one of its polls.
+    fn clocks(self, polls: Option<PollLoop>) -> (Picos, Picos) {
         let end = |finished: &[Finished], time: fn(&Finished) -> Picos| {
+            let noticed = finished.last().and_then(|last| Some(polls?.notice(time(last)) - time(last)));
             finished.iter().fold(self.clock, |clock, one| {
                 let clock = clock.max(time(one));
                 if one.overhead { clock + self.overhead } else { clock }
-            })
+            }) + noticed.unwrap_or(Picos::ZERO)
         };
         if !self.sorted {
             self.later.sort_unstable_by_key(|one| one.at);

@@ -62,8 +62,11 @@ pub struct Stats {
     /// Receives that completed with a message whose send is not in the trace, because the sender's
     /// records are cut off.
     pub without_send: u64,
-    /// Receives posted, without those from `MPI_PROC_NULL` and those of matched probes.
+    /// Receives posted, and matched probes, each of which receives one message; without those from
+    /// `MPI_PROC_NULL`. The receive of the message that a matched probe took counts no second time.
     pub receives: u64,
+    /// Among them: matched probes.
+    pub matched_probes: u64,
     /// Among them: neither completed nor cancelled when the records end.
     pub unfinished: u64,
     /// Among them: cancelled.
@@ -74,7 +77,7 @@ pub struct Stats {
     pub any_tag: u64,
     /// Among them: with both.
     pub any_both: u64,
-    /// Probes that found a message, matched ones included.
+    /// Plain probes that found a message.
     pub probes: u64,
     /// Among them: with a wildcard.
     pub probes_wildcard: u64,
@@ -134,6 +137,7 @@ impl Stats {
             &mut self.never_received,
             &mut self.without_send,
             &mut self.receives,
+            &mut self.matched_probes,
             &mut self.unfinished,
             &mut self.cancelled,
             &mut self.any_source,
@@ -155,6 +159,7 @@ impl Stats {
             other.never_received,
             other.without_send,
             other.receives,
+            other.matched_probes,
             other.unfinished,
             other.cancelled,
             other.any_source,
@@ -202,8 +207,9 @@ impl Stats {
                     self.sent += 1;
                     self.sent_bytes = self.sent_bytes.saturating_add(record.bytes);
                 }
-                Kind::Recv if record.peer != PROC_NULL && !record.has(Flags::MATCHED) => {
+                Kind::Recv | Kind::Probe if record.is_receiving(kind) => {
                     self.receives += 1;
+                    self.matched_probes += u64::from(kind == Kind::Probe);
                     match wildcards {
                         (true, false) => self.any_source += 1,
                         (false, true) => self.any_tag += 1,
@@ -211,7 +217,7 @@ impl Stats {
                         (false, false) => {}
                     }
                 }
-                Kind::Probe => {
+                Kind::Probe if record.peer != PROC_NULL => {
                     self.probes += 1;
                     self.probes_wildcard += u64::from(wildcards != (false, false));
                 }

@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mb_core::mpi::PROC_NULL;
-
 use super::Stats;
 use super::arrivals::{Channel, EventTime, Message, NEVER, arrivals};
 use super::queue::Queue;
@@ -88,9 +86,7 @@ impl RankQueues<'_> {
                 }
                 Kind::Probe | Kind::Recv => {
                     returns.insert(record.thread, (returned, index as u64 + 1));
-                    let searches =
-                        if kind == Kind::Probe { record.has(Flags::MATCHED) } else { !record.has(Flags::MATCHED) };
-                    if searches && record.peer != PROC_NULL {
+                    if record.is_receiving(kind) {
                         let number = receives.len() as u32;
                         let slot = record.request as usize;
                         if slot >= of_request.len() {
@@ -141,7 +137,7 @@ impl RankQueues<'_> {
         for number in of_request.into_iter().filter_map(|slot| slot.checked_sub(1)) {
             let receive = &mut receives[number as usize];
             receive.channel = None;
-            self.stats.unfinished += u64::from(records[receive.order as usize].kind == Kind::Recv as u8);
+            self.stats.unfinished += 1;
         }
         for (number, call) in cancels {
             if receives[number as usize].channel.is_some() {
