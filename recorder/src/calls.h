@@ -103,15 +103,15 @@ COLLECTIVE(6, 7, 8, Reduce_scatter, Ireduce_scatter, .operation = REDUCE_SCATTER
            .received = {NO_BUFFER, 2, 3, COUNTS})
 COLLECTIVE(6, 7, 8, Reduce_scatter_block, Ireduce_scatter_block, .operation = REDUCE_SCATTER, .comm = 5,
            .received = {NO_BUFFER, 2, 3, ONE_SIZE})
-COLLECTIVE(7, 8, 9, Neighbor_allgather, Ineighbor_allgather, .operation = NEIGHBOR, .comm = 6, .sent = {0, 1, 2, ONE_SIZE},
-           .received = {3, 4, 5, ONE_SIZE})
-COLLECTIVE(8, 9, 10, Neighbor_allgatherv, Ineighbor_allgatherv, .operation = NEIGHBOR, .comm = 7, .sent = {0, 1, 2, ONE_SIZE},
-           .received = {3, 4, 6, COUNTS})
-COLLECTIVE(7, 8, 9, Neighbor_alltoall, Ineighbor_alltoall, .operation = NEIGHBOR, .comm = 6, .sent = {0, 1, 2, ONE_SIZE},
-           .received = {3, 4, 5, ONE_SIZE})
-COLLECTIVE(9, 10, 11, Neighbor_alltoallv, Ineighbor_alltoallv, .operation = NEIGHBOR, .comm = 8, .sent = {0, 1, 3, COUNTS},
-           .received = {4, 5, 7, COUNTS})
-COLLECTIVE(9, 10, 11, Neighbor_alltoallw, Ineighbor_alltoallw, .operation = NEIGHBOR, .comm = 8,
+COLLECTIVE(7, 8, 9, Neighbor_allgather, Ineighbor_allgather, .operation = NEIGHBOR_ALLGATHER, .comm = 6,
+           .sent = {0, 1, 2, ONE_SIZE}, .received = {3, 4, 5, ONE_SIZE})
+COLLECTIVE(8, 9, 10, Neighbor_allgatherv, Ineighbor_allgatherv, .operation = NEIGHBOR_ALLGATHER, .comm = 7,
+           .sent = {0, 1, 2, ONE_SIZE}, .received = {3, 4, 6, COUNTS})
+COLLECTIVE(7, 8, 9, Neighbor_alltoall, Ineighbor_alltoall, .operation = NEIGHBOR_ALLTOALL, .comm = 6,
+           .sent = {0, 1, 2, ONE_SIZE}, .received = {3, 4, 5, ONE_SIZE})
+COLLECTIVE(9, 10, 11, Neighbor_alltoallv, Ineighbor_alltoallv, .operation = NEIGHBOR_ALLTOALL, .comm = 8,
+           .sent = {0, 1, 3, COUNTS}, .received = {4, 5, 7, COUNTS})
+COLLECTIVE(9, 10, 11, Neighbor_alltoallw, Ineighbor_alltoallw, .operation = NEIGHBOR_ALLTOALL, .comm = 8,
            .sent = {0, 1, 3, COUNTS_AND_TYPES}, .received = {4, 5, 7, COUNTS_AND_TYPES})
 
 /* --- communicators; argument 0 is the parent, except for orphans, whose members have no common

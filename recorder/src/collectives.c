@@ -32,10 +32,11 @@ static bool in_place(const mbr_word *a, const struct side *side) {
 static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_comm *comm, const mbr_word *a, const struct role *role,
                                  struct mbr_record *record, uint64_t **words_p) {
     uint64_t sends = comm->peers, receives = comm->peers;
-    int in, out;
-    if (role->operation == NEIGHBOR) {
-        mbr_comm_degrees(a[role->comm], comm->rank, &in, &out);
-        sends = (uint64_t)out, receives = (uint64_t)in;
+    if (role->operation >= NEIGHBOR) {
+        const struct mbr_topology topology = mbr_comm_topology(a[role->comm], comm->rank);
+        sends = (uint64_t)topology.destinations, receives = (uint64_t)topology.sources;
+        if (!topology.form)
+            record->tag = NEIGHBOR;
     } else if (role->operation == REDUCE_SCATTER) {
         receives = comm->size;
     }
@@ -66,7 +67,8 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
     uint64_t *sent = words, *received = words;
     if (sending && !send_in_place)
         record->bytes = side_bytes(thread, a, &role->sent, role->wide, sends, sent);
-    if (role->operation == ALLTOALL)
+    const bool to_each = role->operation == ALLTOALL || role->operation == NEIGHBOR_ALLTOALL;
+    if (to_each)
         received += sends;
     if (receiving && !receive_in_place)
         record->aux = side_bytes(thread, a, &role->received, role->wide, receives, received);
@@ -92,9 +94,9 @@ static uint64_t collective_sizes(struct mbr_thread *thread, const struct mbr_com
     }
     if (receive_in_place)
         record->aux = many_sent ? sent[comm->rank] : record->bytes;
-    if (role->operation == NEIGHBOR)
+    if (record->tag == NEIGHBOR)
         return 0;
-    if (role->operation == ALLTOALL)
+    if (to_each)
         return many_received ? sends + receives : 0;
     return many_sent ? sends : many_received ? receives : 0;
 }

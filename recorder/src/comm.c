@@ -10,6 +10,8 @@
 
 #include "tables.h"
 
+#include <string.h>
+
 static const uint64_t identity_bit = UINT64_C(1) << 63;
 
 static mbr_word world_group;
@@ -61,10 +63,72 @@ static uint64_t hash_words(uint64_t hash, const uint64_t *words, uint64_t count)
     return hash;
 }
 
+enum { CARTESIAN = 1, GRAPH, DISTRIBUTED_GRAPH }; /* as the trace numbers topologies */
+
+struct mbr_topology mbr_comm_topology(mbr_word handle, int rank) {
+    const struct mbr_library *lib = &mbr_library;
+    struct mbr_topology topology = {0};
+    int kind = 0, weighted, dimensions = 0;
+    lib->topo_test(handle, &kind);
+    if (kind == lib->cart && lib->cart_shift) {
+        lib->cartdim_get(handle, &dimensions);
+        topology = (struct mbr_topology){CARTESIAN, 2 * dimensions, 2 * dimensions};
+    } else if (kind == lib->graph && lib->graph_neighbors) {
+        topology.form = GRAPH;
+        lib->graph_neighbors_count(handle, rank, &topology.sources);
+        topology.destinations = topology.sources;
+    } else if (kind == lib->dist_graph && lib->dist_graph_neighbors) {
+        topology.form = DISTRIBUTED_GRAPH;
+        lib->dist_graph_neighbors_count(handle, &topology.sources, &topology.destinations, &weighted);
+    }
+    return topology;
+}
+
+/* Fills `sources` and `destinations` with ranks of the communicator, or constants of MPI; `weights` has room for both. */
+static void neighbors_of(mbr_word handle, int rank, const struct mbr_topology *topology, int *sources, int *destinations, int *weights) {
+    const int in = topology->sources, out = topology->destinations;
+    if (topology->form == CARTESIAN) {
+        for (int dimension = 0; 2 * dimension < in; dimension++)
+            mbr_library.cart_shift(handle, dimension, 1, &sources[2 * dimension], &sources[2 * dimension + 1]);
+    } else if (topology->form == GRAPH) {
+        mbr_library.graph_neighbors(handle, rank, in, sources);
+    } else {
+        mbr_library.dist_graph_neighbors(handle, in, sources, weights, out, destinations, weights + in);
+        return;
+    }
+    memcpy(destinations, sources, (size_t)out * sizeof *destinations);
+}
+
+/* The Topology of a communicator that has this Comm, with words in the thread's memory; false if it has none. */
+static bool topology_group(struct mbr_thread *thread, const struct mbr_record *comm, mbr_word handle, int rank,
+                           struct mbr_group *group) {
+    const struct mbr_topology topology = mbr_comm_topology(handle, rank);
+    const size_t count = (size_t)(topology.sources + topology.destinations);
+    if (!topology.form)
+        return false;
+    uint64_t *words = mbr_buffer_fit(&thread->words, (count + 1) * (sizeof *words + 2 * sizeof(int)));
+    if (!words)
+        return false;
+    int *ranks = (int *)(words + count);
+    neighbors_of(handle, rank, &topology, ranks, ranks + topology.sources, ranks + count);
+    for (size_t i = 0; i < count; i++)
+        words[i] = (uint32_t)mbr_peer((mbr_word)ranks[i]);
+    group->head = *comm;
+    group->head.kind = TOPOLOGY;
+    group->head.spans = 0;
+    group->head.aux = (uint64_t)topology.form;
+    group->head.peer = topology.sources;
+    group->head.tag = topology.destinations;
+    group->head.bytes = group->count = count;
+    group->words = words;
+    return true;
+}
+
 /* Gives a communicator its local number and writes its record; null when out of memory. `words` are its
- * groups, `known` the properties that calls need; its handle is not in the table yet. */
+ * groups, `known` the properties that calls need; its handle is not in the table yet. `shape` is a communicator with
+ * its topology, if it can have one. */
 static struct mbr_comm *enroll(struct mbr_thread *thread, struct mbr_record record, struct mbr_comm known, int64_t remote,
-                               const uint64_t *words, uint64_t count) {
+                               const uint64_t *words, uint64_t count, const mbr_word *shape) {
     struct mbr_comm *comm = mbr_pages_map(pages_of((int)known.peers));
     if (!comm) {
         mbr_stop("out of memory");
@@ -78,7 +142,12 @@ static struct mbr_comm *enroll(struct mbr_thread *thread, struct mbr_record reco
     record.tag = (int32_t)known.size;
     record.peer = (int32_t)remote;
     record.bytes = count;
-    mbr_put_words(thread, record, words, count);
+    const struct mbr_group groups = {record, words, count};
+    struct mbr_group topology;
+    if (shape && topology_group(thread, &record, *shape, comm->rank, &topology))
+        mbr_put_both(thread, &groups, &topology);
+    else
+        mbr_put_words(thread, record, words, count);
     return comm;
 }
 
@@ -138,7 +207,7 @@ static bool record_comm(struct mbr_thread *thread, struct mbr_record record, mbr
         .rank = rank,
         .inter = inter,
     };
-    struct mbr_comm *comm = enroll(thread, record, made, inter ? remote : -1, words, all_words);
+    struct mbr_comm *comm = enroll(thread, record, made, inter ? remote : -1, words, all_words, inter ? NULL : &shape);
     mbr_lock_take(&mbr_lock);
     if (comm)
         announce(comm, handle);
@@ -168,8 +237,8 @@ bool mbr_comms_setup(struct mbr_thread *thread, struct mbr_stamp stamp, int worl
     const uint64_t everyone[2] = {world > 1 ? UINT64_C(1) << 32 : 0, (uint64_t)world}, me[2] = {(uint64_t)mbr_rank, 1};
     const struct mbr_comm shape = {.size = (uint32_t)world, .peers = (uint32_t)world, .rank = mbr_rank};
     const struct mbr_comm self = {.identity = 1 + (uint64_t)mbr_rank, .size = 1, .peers = 1};
-    predefined[0] = enroll(thread, record, shape, -1, everyone, 2);
-    predefined[1] = enroll(thread, record, self, -1, me, 2);
+    predefined[0] = enroll(thread, record, shape, -1, everyone, 2, NULL);
+    predefined[1] = enroll(thread, record, self, -1, me, 2, NULL);
     return predefined[0] && predefined[1];
 }
 
@@ -229,19 +298,4 @@ void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mb
     mbr_lock_drop(&mbr_lock);
     __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
     mbr_append(thread, comm_record(thread, begin, COMM_FREE, number));
-}
-
-void mbr_comm_degrees(mbr_word handle, int rank, int *in, int *out) {
-    int kind = 0, weighted, dimensions = 0;
-    *in = *out = 0;
-    mbr_library.topo_test(handle, &kind);
-    if (kind == mbr_library.cart) {
-        mbr_library.cartdim_get(handle, &dimensions);
-        *in = *out = 2 * dimensions;
-    } else if (kind == mbr_library.graph) {
-        mbr_library.graph_neighbors_count(handle, rank, in);
-        *out = *in;
-    } else if (kind == mbr_library.dist_graph) {
-        mbr_library.dist_graph_neighbors_count(handle, in, out, &weighted);
-    }
 }

@@ -45,7 +45,11 @@ bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, con
 /* A communicator is about to be freed. */
 void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle);
 
-/* Neighbours in a communicator with a topology. */
-void mbr_comm_degrees(mbr_word handle, int rank, int *in, int *out);
+/* The topology of a communicator: its number in the trace, 0 if there is none or MPI does not tell the neighbours, and
+ * how many of them a rank has. */
+struct mbr_topology {
+    int form, sources, destinations;
+};
+struct mbr_topology mbr_comm_topology(mbr_word handle, int rank);
 
 #endif

@@ -36,7 +36,8 @@ struct role {
 
 /* Operations of collectives, as the trace numbers them. */
 enum operation {
-    BARRIER = 1, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, EXSCAN, NEIGHBOR
+    BARRIER = 1, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCAN, EXSCAN, NEIGHBOR,
+    NEIGHBOR_ALLGATHER, NEIGHBOR_ALLTOALL
 };
 
 /* Calls outside of the recorded list, in the order of their numbers. */

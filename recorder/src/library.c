@@ -143,10 +143,13 @@ bool mbr_library_learn(void) {
         {"PMPI_Comm_get_parent", &lib->comm_get_parent},
         {"PMPI_Info_get", &lib->info_get},
         {"PMPI_Info_free", &lib->info_free},
+        {"PMPI_Cart_shift", &lib->cart_shift},
+        {"PMPI_Graph_neighbors", &lib->graph_neighbors},
+        {"PMPI_Dist_graph_neighbors", &lib->dist_graph_neighbors},
         {"PMPI_Group_from_session_pset", &lib->group_from_session_pset},
         {"PMPI_Session_get_info", &lib->session_get_info},
     };
-    const unsigned count = sizeof functions / sizeof *functions, optional = 2;
+    const unsigned count = sizeof functions / sizeof *functions, optional = 5;
     for (unsigned i = 0; i < count; i++) {
         void *address = mbr_library_symbol(functions[i].name);
         if (!address && i < count - optional) {

@@ -46,6 +46,9 @@ struct mbr_library {
     int (*error_class)(int, int *), (*query_thread)(int *);
     int (*topo_test)(mbr_word, int *), (*cartdim_get)(mbr_word, int *), (*graph_neighbors_count)(mbr_word, int, int *);
     int (*dist_graph_neighbors_count)(mbr_word, int *, int *, int *);
+    /* Null in a library that lacks them. */
+    int (*cart_shift)(mbr_word, int, int, int *, int *), (*graph_neighbors)(mbr_word, int, int, int *);
+    int (*dist_graph_neighbors)(mbr_word, int, int *, int *, int, int *, int *);
     int (*comm_get_parent)(mbr_word *);
     /* MPI 4; null in a library that has no sessions. */
     int (*group_from_session_pset)(mbr_word, const char *, mbr_word *), (*session_get_info)(mbr_word, mbr_word *);
@@ -59,7 +62,8 @@ extern struct mbr_library mbr_library;
     X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group)             \
     X(Group_translate_ranks) X(Group_free) X(Group_rank) X(Group_size) X(Type_size_x) X(Get_elements_x)             \
     X(Test_cancelled) X(Error_class) X(Query_thread) X(Topo_test) X(Cartdim_get) X(Graph_neighbors_count)           \
-    X(Dist_graph_neighbors_count) X(Comm_get_parent) X(Info_get) X(Info_free) X(Group_from_session_pset)            \
+    X(Dist_graph_neighbors_count) X(Cart_shift) X(Graph_neighbors) X(Dist_graph_neighbors) X(Comm_get_parent)       \
+    X(Info_get) X(Info_free) X(Group_from_session_pset)                                                             \
     X(Session_get_info) X(Get_library_version) X(Abi_get_version) X(Status_set_elements_x) X(Status_set_cancelled)  \
     X(Init) X(Init_thread) X(Session_init) X(Finalize) X(Session_finalize) X(Type_free)
 #define MBR_ASKED_DATA(X)                                                                                           \

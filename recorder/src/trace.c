@@ -289,7 +289,7 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
     fcntl(file.fd, F_SETLK, &lock);
     file.header = (struct header){
         .magic = {'M', 'B', 'T', 'R', 'A', 'C', 'E', 1},
-        .version = 2,
+        .version = 3,
         .record_bytes = RECORD_BYTES,
         .first_rank = (uint32_t)rank,
         .segments = 1,
@@ -383,11 +383,12 @@ uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     return mbr_place_near(thread, slot);
 }
 
-struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
-    uint64_t extras = (count + 5) / 6;
-    mbr_lock_take(&mbr_lock);
-    uint64_t slot = mbr_reserve(thread, 1 + extras);
-    mbr_lock_drop(&mbr_lock);
+/* Records that `head` with this many words takes. */
+static uint64_t slots_of(uint64_t count) { return 1 + (count + 5) / 6; }
+
+static struct mbr_open put_words_at(struct mbr_thread *thread, uint64_t slot, struct mbr_record head, const uint64_t *words,
+                                    uint64_t count) {
+    const uint64_t extras = slots_of(count) - 1;
     for (uint64_t extra = extras; extra-- > 0;) {
         uint64_t w[6] = {0};
         uint64_t here = count - extra * 6 < 6 ? count - extra * 6 : 6;
@@ -406,4 +407,19 @@ struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head,
                    });
     }
     return mbr_put_at(thread, slot, head);
+}
+
+struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count) {
+    mbr_lock_take(&mbr_lock);
+    const uint64_t slot = mbr_reserve(thread, slots_of(count));
+    mbr_lock_drop(&mbr_lock);
+    return put_words_at(thread, slot, head, words, count);
+}
+
+void mbr_put_both(struct mbr_thread *thread, const struct mbr_group *first, const struct mbr_group *second) {
+    mbr_lock_take(&mbr_lock);
+    const uint64_t slot = mbr_reserve(thread, slots_of(first->count) + slots_of(second->count));
+    mbr_lock_drop(&mbr_lock);
+    put_words_at(thread, slot + slots_of(first->count), second->head, second->words, second->count);
+    put_words_at(thread, slot, first->head, first->words, first->count);
 }

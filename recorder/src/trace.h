@@ -15,7 +15,8 @@
 #include <time.h>
 
 enum mbr_kind {
-    INIT = 1, FINALIZE, SEND, RECV, DONE, WAIT, PROBE, MISS, CANCEL, FREE, COLLECTIVE, COMM, COMM_FREE, EXTRA, OTHER
+    INIT = 1, FINALIZE, SEND, RECV, DONE, WAIT, PROBE, MISS, CANCEL, FREE, COLLECTIVE, COMM, COMM_FREE, EXTRA, OTHER,
+    THREAD, SITE, TOPOLOGY, PARTITION
 };
 
 enum mbr_flag {
@@ -179,6 +180,16 @@ void mbr_thread_forget(struct mbr_thread *thread);
 
 /* Write `head` and Extra records with `count` words after it, last record first. */
 struct mbr_open mbr_put_words(struct mbr_thread *thread, struct mbr_record head, const uint64_t *words, uint64_t count);
+
+/* A record and the words after it. */
+struct mbr_group {
+    struct mbr_record head;
+    const uint64_t *words;
+    uint64_t count;
+};
+
+/* Write two records with their words in one reservation: no other record is between them. */
+void mbr_put_both(struct mbr_thread *thread, const struct mbr_group *first, const struct mbr_group *second);
 
 /* A slot of the file and its address. Two words, so that it is returned in registers. */
 struct mbr_spot {

@@ -28,6 +28,10 @@ KINDS = [
     "CommFree",
     "Extra",
     "Other",
+    "Thread",
+    "Site",
+    "Topology",
+    "Partition",
 ]
 OPERATIONS = [
     "none",
@@ -43,6 +47,8 @@ OPERATIONS = [
     "scan",
     "exscan",
     "neighbor",
+    "neighbor_allgather",
+    "neighbor_alltoall",
 ]
 BLOCKING, PERSISTENT, SYNCHRONOUS, CANCELLED, BUFFERED, FAILED, READY = 1, 2, 4, 4, 8, 8, 16
 MATCHED, PROBE, VECTOR, SENDRECV, CPU_CARRIED = 16, 32, 32, 64, 128
@@ -148,7 +154,7 @@ def read_rank(path: Path) -> Rank:
     magic, version, record_bytes, flags, rank, segments, world, reserved, count, epoch, run_id, check = (
         _HEADER.unpack(raw[:64])
     )
-    if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 2, 64, 1, 0):
+    if (magic, version, record_bytes, segments, reserved) != (b"MBTRACE\x01", 3, 64, 1, 0):
         msg = f"{path}: not a header: {raw[:64].hex()}"
         raise ValueError(msg)
     if check != checksum(raw[:56] + bytes(8), 2**64 - 1):
@@ -179,6 +185,9 @@ def read_rank(path: Path) -> Rank:
             words = [comm | (peer & 0xFFFFFFFF) << 32, size, wall, cpu, wall_span | cpu_span << 32, aux]
             records[-1].words += words[:tag]
             continue
+        if wall >> 54 or cpu >> 54:
+            msg = f"{path}: record {index} names a call site"
+            raise ValueError(msg)
         record = Record(
             KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux
         )

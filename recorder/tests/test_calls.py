@@ -26,6 +26,7 @@ SCENARIOS = [
     "collectives",
     "communicators",
     "neighbors",
+    "graphs",
     "sizes",
     "mpi4",
     "partitioned",

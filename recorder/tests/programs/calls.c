@@ -654,10 +654,15 @@ static void communicators(void) {
     int number = next_comm;
     MPI_Cart_create(world, 2, dims, periods, 0, &cart);
     communicator(everyone);
+    const char *beside[4] = {"4294967293, 2, 4294967293, 1", "4294967293, 3, 0, 4294967293", "0, 4294967293, 4294967293, 3",
+                             "1, 4294967293, 2, 4294967293"};
+    expect("Topology comm %d peer 4 tag 4 bytes 8 aux 1 [%s, %s]", number, beside[rank], beside[rank]);
     send_to_self(cart, number);
     MPI_Comm column;
     MPI_Cart_sub(cart, keep, &column);
     communicator(rank / 2 ? "peer -1 tag 2 ranks [2, 3]" : "peer -1 tag 2 ranks [0, 1]");
+    const char *line = rank % 2 ? "0, 4294967293" : "4294967293, 1";
+    expect("Topology comm %d peer 2 tag 2 bytes 4 aux 1 [%s, %s]", number + 1, line, line);
 
     MPI_Comm_group(world, &all);
     MPI_Group_incl(all, 2, odds, &odd);
@@ -694,17 +699,98 @@ static void communicators(void) {
     expect("CommFree comm %d", number);
 }
 
+static const char *everyone = "peer -1 tag 4 ranks [0, 1, 2, 3]";
+
+/* The topology of the newest communicator: form, numbers of sources and destinations, and their ranks. */
+static void topology(int form, int sources, int destinations, const char *ranks) {
+    const int words = sources + destinations;
+    expect("Topology comm %d peer %d tag %d bytes %d aux %d%s%s%s", next_comm - 1, sources, destinations, words, form, words ? " [" : "",
+           ranks, words ? "]" : "");
+}
+
 static void neighbors(void) {
-    MPI_Comm ring;
-    int periods[1] = {1}, counts[2] = {1, 2}, offsets[2] = {0, 4};
+    enum { NOBODY = -3 };
+    MPI_Comm ring, grid, again, column;
+    int periods[1] = {1}, counts[2] = {1, 2}, back[2] = {2, 1}, offsets[2] = {0, 4}, left = (rank + 3) % 4, right = (rank + 1) % 4;
     static int in[64], out[64];
+    char ranks[100];
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, periods, 0, &ring);
-    communicator("peer -1 tag 4 ranks [0, 1, 2, 3]");
+    communicator(everyone);
+    sprintf(ranks, "%d, %d, %d, %d", left, right, left, right);
+    topology(1, 2, 2, ranks);
     MPI_Neighbor_alltoall(in, 3, MPI_INT, out, 3, MPI_INT, ring);
-    expect("Collective comm 2 peer -1 tag neighbor bytes 12 aux 12 BLOCKING");
-    int back[2] = {2, 1};
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 aux 12 BLOCKING");
     MPI_Neighbor_alltoallv(in, counts, offsets, MPI_INT, out, back, offsets, MPI_INT, ring);
-    expect("Collective comm 2 peer -1 tag neighbor bytes 12 aux 12 BLOCKING");
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 aux 12 BLOCKING VECTOR [4, 8, 8, 4]");
+    MPI_Neighbor_allgather(in, 3, MPI_INT, out, 3, MPI_INT, ring);
+    expect("Collective comm 2 peer -1 tag neighbor_allgather bytes 12 aux 12 BLOCKING");
+    int theirs[2] = {left + 1, right + 1};
+    MPI_Neighbor_allgatherv(in, rank + 1, MPI_INT, out, theirs, offsets, MPI_INT, ring);
+    expect("Collective comm 2 peer -1 tag neighbor_allgather bytes %d aux %d BLOCKING VECTOR [%d, %d]", 4 * rank + 4,
+           4 * (left + right + 2), 4 * left + 4, 4 * right + 4);
+    MPI_Aint bytes_apart[2] = {0, 16};
+    MPI_Datatype types[2] = {MPI_INT, MPI_SHORT}, types_back[2] = {MPI_SHORT, MPI_INT};
+    MPI_Neighbor_alltoallw(in, counts, bytes_apart, types, out, back, bytes_apart, types_back, ring);
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 8 aux 8 BLOCKING VECTOR [4, 4, 4, 4]");
+    MPI_Request requests[2];
+    MPI_Ineighbor_alltoall(in, 3, MPI_INT, out, 3, MPI_INT, ring, &requests[0]);
+    MPI_Ineighbor_alltoallv(in, counts, offsets, MPI_INT, out + 32, back, offsets, MPI_INT, ring, &requests[1]);
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 request 1 aux 12");
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 request 2 aux 12 VECTOR [4, 8, 8, 4]");
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect("Wait aux 2 BLOCKING\nDone request 1\nDone request 2");
+
+    /* A copy has the topology too; in the second dimension, which has one rank, everybody is his own neighbour. */
+    int shape[2] = {4, 1}, wraps[2] = {0, 1}, keep[2] = {1, 0};
+    MPI_Cart_create(MPI_COMM_WORLD, 2, shape, wraps, 0, &grid);
+    communicator(everyone);
+    int below = rank ? rank - 1 : NOBODY, above = rank < 3 ? rank + 1 : NOBODY;
+    sprintf(ranks, "%u, %u, %d, %d, %u, %u, %d, %d", below, above, rank, rank, below, above, rank, rank);
+    topology(1, 4, 4, ranks);
+    MPI_Comm_dup(grid, &again);
+    communicator(everyone);
+    topology(1, 4, 4, ranks);
+    MPI_Cart_sub(grid, keep, &column);
+    communicator(everyone);
+    sprintf(ranks, "%u, %u, %u, %u", below, above, below, above);
+    topology(1, 2, 2, ranks);
+    MPI_Neighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, column);
+    expect("Collective comm %d peer -1 tag neighbor_allgather bytes 4 aux 4 BLOCKING", next_comm - 1);
+}
+
+/* Graphs: all send to rank 0, which sends to 1; and with edges that the processes of the sources or the neighbours
+ * give. */
+static void graphs(void) {
+    MPI_Comm graph, adjacent, made;
+    static int in[64], out[64];
+    int index[4] = {2, 3, 5, 5}, edges[5] = {1, 2, 0, 0, 3};
+    MPI_Graph_create(MPI_COMM_WORLD, 4, index, edges, 0, &graph);
+    communicator(everyone);
+    const char *neighbours[4] = {"1, 2, 1, 2", "0, 0", "0, 3, 0, 3", ""};
+    const int degrees[4] = {2, 1, 2, 0};
+    topology(2, degrees[rank], degrees[rank], neighbours[rank]);
+
+    int others[3] = {1, 2, 3}, zero = 0, one = 1;
+    const int sources[4] = {3, 1, 0, 0};
+    const char *sides[4] = {"1, 2, 3, 1", "0, 0", "0", "0"};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, sources[rank], rank ? &zero : others, MPI_UNWEIGHTED, 1, rank ? &zero : &one,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &adjacent);
+    communicator(everyone);
+    topology(3, sources[rank], 1, sides[rank]);
+    MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, adjacent);
+    expect("Collective comm %d peer -1 tag neighbor_alltoall bytes 4 aux 4 BLOCKING", next_comm - 1);
+
+    int source = rank, degree = 2, to[2] = {(rank + 1) % 4, (rank + 2) % 4}, weights[2] = {5, 7};
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &source, &degree, to, weights, MPI_INFO_NULL, 0, &made);
+    communicator(everyone);
+    int count_in, count_out, weighted, from[2], onto[2], unused[4];
+    MPI_Dist_graph_neighbors_count(made, &count_in, &count_out, &weighted);
+    MPI_Dist_graph_neighbors(made, 2, from, unused, 2, onto, unused + 2);
+    char ranks[100];
+    sprintf(ranks, "%d, %d, %d, %d", from[0], from[1], onto[0], onto[1]);
+    topology(3, count_in, count_out, ranks);
+    MPI_Neighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, made);
+    expect("Collective comm %d peer -1 tag neighbor_allgather bytes 4 aux 4 BLOCKING", next_comm - 1);
 }
 
 static void sizes(void) {
@@ -775,6 +861,22 @@ static void mpi4(void) {
     MPI_Request_free(&pair[1]);
     MPI_Allreduce_c(in, out, 7, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     expect("Collective comm 0 peer -1 tag allreduce bytes 28 aux 28 BLOCKING");
+
+    MPI_Comm ring;
+    int periods[1] = {1}, there[2] = {1, 2}, back[2] = {2, 1};
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, periods, 0, &ring);
+    expect("Comm comm 2 peer -1 tag 4 ranks [0, 1, 2, 3]");
+    expect("Topology comm 2 peer 2 tag 2 bytes 4 aux 1 [%d, %d, %d, %d]", left, right, left, right);
+    MPI_Neighbor_alltoallv_init(in, there, offsets, MPI_INT, out, back, offsets, MPI_INT, ring, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 request 9 aux 12 PERSISTENT VECTOR [4, 8, 8, 4]");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("Wait aux 1 BLOCKING\nDone request 9");
+    MPI_Request_free(&request);
+    MPI_Count many_there[2] = {1, 2}, many_back[2] = {2, 1};
+    MPI_Aint far_offsets[2] = {0, 4};
+    MPI_Neighbor_alltoallv_c(in, many_there, far_offsets, MPI_INT, out, many_back, far_offsets, MPI_INT, ring);
+    expect("Collective comm 2 peer -1 tag neighbor_alltoall bytes 12 aux 12 BLOCKING VECTOR [4, 8, 8, 4]");
 #endif
 }
 
@@ -821,7 +923,7 @@ int main(int argc, char **argv) {
     } scenarios[] = {
         {"blocking", blocking}, {"nonblocking", nonblocking}, {"in_a_row", in_a_row}, {"refused", refused}, {"orders", orders}, {"completion", completion}, {"persistent", persistent},
         {"sendrecv", sendrecv}, {"probes", probes}, {"cancel", cancel}, {"truncation", truncation},
-        {"collectives", collectives}, {"communicators", communicators}, {"neighbors", neighbors}, {"sizes", sizes},
+        {"collectives", collectives}, {"communicators", communicators}, {"neighbors", neighbors}, {"graphs", graphs}, {"sizes", sizes},
         {"mpi4", mpi4}, {"partitioned", partitioned}, {"others", others},
     };
     char path[4096];
