@@ -85,7 +85,9 @@ def test_a_program_without_mpi_is_reported(recorder: Path, matchbench: Command, 
     assert recorder.is_file()
     done = matchbench("record", "-o", "t", "--", "true")
     assert done.returncode == 1
-    expected = f"{NOTHING}`true` ran without MPI_Init and MPI_Session_init; expected an MPI program\n"
+    expected = (
+        f"{NOTHING}`true` loaded no MPI library; expected an MPI program that leaves LD_PRELOAD as it is\n"
+    )
     assert done.stderr.endswith(expected)
     assert list(tmp_path.iterdir()) == []
 
@@ -106,7 +108,7 @@ def test_a_program_that_fails_before_mpi_is_reported(recorder: Path, matchbench:
     done = matchbench("record", "-o", "t", "--", "false")
     assert done.returncode == 1
     assert done.stderr.endswith(
-        f"{NOTHING}`false` ended with exit status 1 before MPI_Init, or does not use MPI\n"
+        f"{NOTHING}`false` ended with exit status 1 before it loaded an MPI library, or does not use MPI\n"
     )
 
 
@@ -155,6 +157,38 @@ def test_a_program_with_a_static_mpi_is_reported(recorder: Path, matchbench: Com
     assert done.returncode == 1
     assert done.stderr.endswith(
         f"{NOTHING}`{path}` contains a static MPI library, which cannot be intercepted; {RELINK}\n"
+    )
+
+
+def test_a_preloaded_tool_is_not_the_program(recorder: Path, matchbench: Command, tmp_path: Path) -> None:
+    """A shared library has no interpreter either."""
+    assert recorder.is_file()
+    tool = compiled(tmp_path, "int tool;", "-shared", "-fPIC")
+    launch = Path(launcher(tmp_path, "mpirun", ""))
+    launch.write_text(VERSION_ONLY + "exit 0\n")
+    done = matchbench("record", "-o", "t", "--", str(launch), "-x", f"LD_PRELOAD={tool}", tool, "true")
+    assert done.stderr.startswith(f"{NOTHING}no process loaded the recorder; ")
+
+
+LOADS = """
+#include <dlfcn.h>
+int main(int argc, char **argv) { return !dlopen(argv[1], RTLD_LAZY); }
+"""
+
+
+@pytest.mark.parametrize(("end", "how"), [("0", "ran without"), ("3", "ended with exit status 3 before")])
+def test_a_program_that_loads_mpi_and_does_not_initialize_it_is_reported(
+    recorder: Path, matchbench: Command, tmp_path: Path, end: str, how: str
+) -> None:
+    assert recorder.is_file()
+    (tmp_path / "mpi.c").write_text("int PMPI_Init(void) { return 0; }\n")
+    subprocess.run(["/usr/bin/cc", "-shared", "-fPIC", "-o", "libmpi.so", "mpi.c"], cwd=tmp_path, check=True)
+    path = compiled(tmp_path, LOADS)
+    words = ["/bin/sh", "-c", f"{path} {tmp_path}/libmpi.so && exit {end}"]
+    done = matchbench("record", "-o", "t", "--", *words)
+    assert done.stderr.endswith(
+        f"{NOTHING}`/bin/sh` loaded an MPI library and {how} a successful MPI_Init or MPI_Session_init; "
+        "expected one of them, of an MPI that the recorder supports\n"
     )
 
 

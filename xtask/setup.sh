@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
 # Python environment `.venv`; `setup.sh packages` the packages of `.venv/packages.txt` in it; `setup.sh mpi` what the
-# tests also need: both MPIs, Fortran and C++; `setup.sh lints` rustfmt and clippy; `setup.sh guest` the cross compilers
-# of guest/ and an emulator that its programs are compared with; `setup.sh mpis` the current Open MPI and MPICH of the
-# Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz; `setup.sh browser` the browser in
-# which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds libfabric, and an MPI that
-# runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that architecture and an
-# emulator.
+# tests also need: both MPIs, Fortran, C++ and Debian's mpi4py; `setup.sh lints` rustfmt and clippy; `setup.sh guest`
+# the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis` the current Open
+# MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz; `setup.sh
+# browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
+# libfabric, and an MPI that runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that
+# architecture and an emulator.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise listed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -93,6 +93,7 @@ mpi() {
   need libopenmpi-dev compiles_mpi mpicc.openmpi
   need mpich command -v mpirun.mpich
   need libmpich-dev compiles_mpi mpicc.mpich
+  need python3-mpi4py /usr/bin/python3 -c 'import mpi4py'
   provide
 }
 

@@ -16,7 +16,10 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _BEGIN = {b"PMPI_Init", b"PMPI_Init_thread", b"PMPI_Session_init"}
 _LONGEST = 18  # bytes of the longest of them, and one more
-_INTERPRETER, _SYMBOLS = 3, 2  # PT_INTERP, SHT_SYMTAB
+_DYNAMIC, _INTERPRETER, _SYMBOLS = 2, 3, 2  # PT_DYNAMIC, PT_INTERP, SHT_SYMTAB
+_ENTRY = struct.Struct("<qQ")
+_FLAGS, _PIE = 0x6FFFFFFB, 0x08000000  # DT_FLAGS_1, DF_1_PIE
+_EXECUTABLE, _SHARED = 2, 3  # ET_EXEC, ET_DYN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class Linkage:
     Parameters
     ----------
     is_static
-        It has no program interpreter, so that nothing can be preloaded.
+        It is a program without interpreter, so that nothing can be preloaded.
     has_mpi
         It contains an MPI library, by its symbol table or, if that is stripped, by the library's messages.
     """
@@ -50,11 +53,24 @@ def linkage(path: Path) -> Linkage | None:
             _, kind, _, _, _, segments, sections, _, _, _, count, _, section_count, _ = _HEADER.unpack_from(
                 content
             )
-            kinds = [_SEGMENT.unpack_from(content, segments + at * _SEGMENT.size)[0] for at in range(count)]
-            has_mpi = _defines(content, sections, section_count)
-            return Linkage(is_static=_INTERPRETER not in kinds and kind in (2, 3), has_mpi=has_mpi)
+            table = [_SEGMENT.unpack_from(content, segments + at * _SEGMENT.size) for at in range(count)]
+            is_program = kind == _EXECUTABLE or (kind == _SHARED and _is_program(content, table))
+            is_static = is_program and all(segment[0] != _INTERPRETER for segment in table)
+            return Linkage(is_static=is_static, has_mpi=_defines(content, sections, section_count))
     except (OSError, ValueError, struct.error):
         return None
+
+
+def _is_program(content: mmap.mmap, segments: list[tuple[int, ...]]) -> bool:
+    """Whether a file of the type of shared libraries is a program."""
+    for kind, _, offset, _, _, size, *_ in segments:
+        if kind == _INTERPRETER:
+            return True
+        if kind == _DYNAMIC:
+            entries = _ENTRY.iter_unpack(content[offset : offset + size // _ENTRY.size * _ENTRY.size])
+            if any(tag == _FLAGS and value & _PIE for tag, value in entries):
+                return True
+    return False
 
 
 def _defines(content: mmap.mmap, sections: int, count: int) -> bool:

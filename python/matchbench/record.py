@@ -25,11 +25,9 @@ from types import FrameType
 
 from matchbench import _native, elf, shortfalls
 from matchbench._native import MatchbenchError
+from matchbench.launchers import PRELOAD, joined, launch_command, launcher_flavour
 from matchbench.native_types import TraceState
 from matchbench.output import make_directory, remove_empty
-
-VERSION_SECONDS = 10
-"""Time limit for a launcher to print its version."""
 
 WAIT_SECONDS = 10
 """Most that ranks may take to end after their launcher."""
@@ -38,7 +36,7 @@ _LIBRARY = "libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
 _MAGIC = b"MBTRACE\x01"
 _NOTES = "notes.tmp"  # recorder/README.md
-_LOADED, _SPAWNED, _REFUSED = b"lsx"
+_LOADED, _PLACED, _SPAWNED, _REFUSED = b"lmsx"
 _PAGE = "recorder/README.md"
 
 
@@ -120,84 +118,6 @@ def library() -> Path:
     raise MatchbenchError(msg)
 
 
-def launch_command(command: Sequence[str], variables: Mapping[str, str], flavour: str) -> list[str]:
-    """Return the command with `variables` in the environment of every rank.
-
-    Parameters
-    ----------
-    command
-        Launcher, its arguments, program, its arguments.
-    variables
-        Names and values for the environment of every rank.
-    flavour
-        Result of :func:`launcher_flavour`.
-
-    Raises
-    ------
-    MatchbenchError
-        When a value has a comma, which separates variables for srun.
-    """
-    launcher, *rest = command
-    if flavour == "openmpi":
-        words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-        return [launcher, *words, *rest]
-    if flavour == "hydra":
-        words = [word for name, value in variables.items() for word in ("-genv", name, value)]
-        return [launcher, *words, *rest]
-    if flavour == "slurm":
-        for name, value in variables.items():
-            if "," in value:
-                msg = (
-                    f"srun: found a comma in {name}={value}, which srun cannot pass; use a path without comma"
-                )
-                raise MatchbenchError(msg)
-        ours = ",".join(f"{name}={value}" for name, value in variables.items())
-        for at, word in enumerate(rest):
-            if word == "--export" and at + 1 < len(rest):
-                return [launcher, *rest[:at], _slurm_export(rest[at + 1], ours), *rest[at + 2 :]]
-            if word.startswith("--export="):
-                return [launcher, *rest[:at], _slurm_export(word.partition("=")[2], ours), *rest[at + 1 :]]
-            if not word.startswith("-") and shutil.which(word):
-                break  # the program; the following words are its arguments
-        return [launcher, f"--export=ALL,{ours}", *rest]
-    return list(command)
-
-
-def _slurm_export(theirs: str, ours: str) -> str:
-    return f"--export={ours}" if theirs in ("NONE", "NIL", "") else f"--export={theirs},{ours}"
-
-
-def launcher_flavour(launcher: str) -> str:
-    """Classify a launcher: `openmpi`, `hydra` (MPICH, Intel MPI, MVAPICH), `slurm` or `other`.
-
-    Parameters
-    ----------
-    launcher
-        The first word of the command.
-    """
-    name = Path(launcher).name
-    if name == "srun":
-        return "slurm"
-    if not name.startswith(("mpirun", "mpiexec", "orterun", "prterun")):
-        return "other"
-    try:
-        asked = subprocess.run(
-            [launcher, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=VERSION_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "other"
-    head = "\n".join((asked.stdout + asked.stderr).decode(errors="replace").splitlines()[:2])
-    if any(word in head for word in ("Open MPI", "OpenRTE", "PRRTE")):
-        return "openmpi"
-    if any(word in head for word in ("HYDRA", "Intel(R) MPI")):
-        return "hydra"
-    return "other"
-
-
 def record(command: Sequence[str], directory: Path) -> Recording:
     """Run `command` with the recorder in every rank.
 
@@ -220,15 +140,16 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     check_unused(directory)
     directory = directory.absolute()
     run_id = secrets.token_hex(8)
-    former = os.environ.get("LD_PRELOAD")
+    former = os.environ.get(PRELOAD, "")
     variables = {
-        "LD_PRELOAD": f"{preload}:{former}" if former else str(preload),
+        PRELOAD: str(preload),
         "MATCHBENCH_RECORD_DIR": str(directory),
         "MATCHBENCH_RECORD_RUN_ID": run_id,
     }
     flavour = launcher_flavour(command[0])
-    words = launch_command(command, variables, flavour)
-    environment = {**os.environ, **variables} if flavour == "other" else None
+    words = launch_command(command, variables, flavour, former)
+    inherited = {**os.environ, **variables, PRELOAD: joined(former, str(preload))}
+    environment = inherited if flavour == "other" else None
     if flavour == "other":
         sys.stderr.write(
             f"matchbench: `{command[0]}`: unknown launcher; expected one that passes LD_PRELOAD, "
@@ -433,7 +354,7 @@ def _why_nothing(command: Sequence[str], flavour: str, status: int, notes: Count
             yield f"`{static}` is statically linked, so that nothing can be preloaded: {relink}"
     elif static and not notes[_LOADED]:
         yield f"{nothing}: `{static}` is statically linked, so that nothing can be preloaded; {relink}"
-    elif inside:
+    elif inside and not notes[_PLACED]:
         yield f"{nothing}: `{inside}` contains a static MPI library, which cannot be intercepted; {relink}"
     elif not notes[_LOADED]:
         yield (
@@ -442,7 +363,19 @@ def _why_nothing(command: Sequence[str], flavour: str, status: int, notes: Count
         )
     elif notes[_SPAWNED]:
         yield f"{nothing}: all processes that called MPI_Init were started by MPI_Comm_spawn"
+    elif notes[_PLACED]:
+        how = f"ended with exit status {status} before" if status != 0 else "ran without"
+        yield (
+            f"{nothing}: `{name}` loaded an MPI library and {how} a successful MPI_Init or MPI_Session_init; "
+            "expected one of them, of an MPI that the recorder supports"
+        )
     elif status != 0:
-        yield f"{nothing}: `{name}` ended with exit status {status} before MPI_Init, or does not use MPI"
+        yield (
+            f"{nothing}: `{name}` ended with exit status {status} before it loaded an MPI library, "
+            "or does not use MPI"
+        )
     else:
-        yield f"{nothing}: `{name}` ran without MPI_Init and MPI_Session_init; expected an MPI program"
+        yield (
+            f"{nothing}: `{name}` loaded no MPI library; "
+            "expected an MPI program that leaves LD_PRELOAD as it is"
+        )

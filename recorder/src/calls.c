@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The wrappers of all MPI functions in calls.h, under their MPI_ and PMPI_ names (Fortran bindings
- * call either, depending on the library). The real function is the library's PMPI_ one; a thread's
- * pass (trace.h) keeps calls that MPI makes to itself out.
+ * The wrappers of all MPI functions in calls.h. They are called for MPI_ and PMPI_ names (Fortran bindings
+ * call either, depending on the library), in whose place place.c puts them. The real function is the library's PMPI_
+ * one; a thread's pass (trace.h) keeps calls that MPI makes to itself out.
  */
 #define _GNU_SOURCE
 #include "completion.h"
@@ -98,14 +98,6 @@ static void finalize_after(struct mbr_thread *thread, struct frame *frame, mbr_w
 /* --- the wrappers --- */
 
 #define EXPORT __attribute__((visibility("default")))
-
-/* The same wrapper under its PMPI_ name. In a static program that name is the library's own: the Makefile removes it
- * from the archive, and the recorder of the chip, where every program is static, has none. */
-#ifdef MBR_CHIP
-#define ALIAS(arity, name)
-#else
-#define ALIAS(arity, name) EXPORT int PMPI_##name(PARAMETERS_##arity) __attribute__((alias("MPI_" #name)));
-#endif
 
 #define PARAMETERS_0 void
 #define PARAMETERS_1 mbr_word a0
@@ -247,8 +239,7 @@ MBR_INLINE void leave(struct mbr_thread *thread) { thread->pass -= INSIDE; }
 #define CALL(arity, name, family, ...)                                                        \
     TARGET(arity, name)                                                                       \
     static const struct role name##_role = {__VA_ARGS__};                                     \
-    WRAPPER_##family(arity, name)                                                             \
-    ALIAS(arity, name)
+    WRAPPER_##family(arity, name)
 #define OTHER_CALL(arity, name) CALL(arity, name, other, .other = OTHER_##name)
 #include "calls.h"
 CALL(0, Finalize, finalize, .flags = 0)
@@ -296,8 +287,7 @@ static void init_after(struct mbr_thread *thread, uint64_t former, const struct 
         else                                                                                  \
             init_after(thread, former, &beginning, &begin, timed, session);                   \
         return error;                                                                         \
-    }                                                                                         \
-    ALIAS(arity, name)
+    }
 INIT_CALL(2, Init, 0)
 INIT_CALL(4, Init_thread, 0)
 INIT_CALL(3, Session_init, a2)
@@ -308,4 +298,3 @@ EXPORT int MPI_Type_free(PARAMETERS_1) {
     __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
     return TARGET_OF(Type_free)(NAMES_1);
 }
-ALIAS(1, Type_free)

@@ -208,10 +208,7 @@ enum mbr_life mbr_life_begins(const struct mbr_beginning *beginning, mbr_word se
 
 bool mbr_life_ends(void) { return __atomic_sub_fetch(&lives, 1, __ATOMIC_ACQ_REL) <= 0; }
 
-__attribute__((constructor)) static void loaded(void) {
-    const char *dir = getenv("MATCHBENCH_RECORD_DIR");
-    if (!dir || !*dir)
-        return;
+void mbr_loaded(const char *dir) {
     mbr_clock_calibrate();
     mbr_note(dir, 'l');
 }

@@ -19,6 +19,9 @@ struct mbr_beginning {
 
 struct mbr_beginning mbr_beginning_now(void);
 
+/* The recorder was loaded, and is to write into this directory. */
+void mbr_loaded(const char *dir);
+
 /* What an initialization of MPI is to the recording: the first, which begins it; one more, which is a call
  * like others; or none. */
 enum mbr_life { LIFE_FIRST, LIFE_FURTHER, LIFE_UNRECORDED };

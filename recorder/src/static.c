@@ -5,7 +5,9 @@
  * the MPI library is linked as a whole (recorder/README.md).
  */
 #include "library.h"
+#include "start.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DECLARE(name) extern char PMPI_##name[] __attribute__((weak));
@@ -41,3 +43,11 @@ void *mbr_library_symbol(const char *name) {
 }
 
 void *mbr_data_symbol(const char *name) { return mbr_library_symbol(name); }
+
+__attribute__((constructor)) static void loaded(void) {
+    const char *dir = getenv("MATCHBENCH_RECORD_DIR");
+    if (!dir || !*dir)
+        return;
+    mbr_loaded(dir);
+    mbr_note(dir, 'm');
+}

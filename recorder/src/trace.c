@@ -356,11 +356,14 @@ void mbr_file_abort(void) {
 void mbr_note(const char *dir, char letter) {
     char path[4096];
     snprintf(path, sizeof path, "%s/notes.tmp", dir);
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC); /* created by the launcher; without one, no process reads it */
+    int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC); /* created by the launcher; without one, no process reads it */
     if (fd < 0)
         return;
-    /* One process that says so is enough; not each of thousands writes there. */
-    if ((letter != 'l' || lseek(fd, 0, SEEK_END) == 0) && write(fd, &letter, 1) != 1)
+    /* Of loading, one process that says so is enough; not each of thousands writes there. */
+    char notes[256];
+    const ssize_t length = read(fd, notes, sizeof notes);
+    const bool is_known = (letter == 'l' || letter == 'm') && length > 0 && memchr(notes, letter, (size_t)length);
+    if (!is_known && write(fd, &letter, 1) != 1)
         mbr_warn("cannot write %s: %s", path, strerror(errno));
     close(fd);
 }

@@ -67,15 +67,17 @@ class Mpi:
         *,
         check: bool = True,
         seconds: int = SECONDS,
+        tools: tuple[Path, ...] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program with the recorder in every rank, or without it; `directory` must exist."""
-        variables = {}
+        """Run a program with the recorder in every rank, or without it; `directory` must exist.
+
+        Other libraries, `tools`, are preloaded after the recorder.
+        """
+        ours = [LIBRARY] if directory is not None else []
+        libraries = [*map(str, (*ours, *tools)), *filter(None, [os.environ.get("LD_PRELOAD")])]
+        variables = {"LD_PRELOAD": ":".join(libraries)} if ours or tools else {}
         if directory is not None:
-            variables = {
-                "LD_PRELOAD": ":".join(filter(None, (str(LIBRARY), os.environ.get("LD_PRELOAD")))),
-                "MATCHBENCH_RECORD_DIR": str(directory),
-                "MATCHBENCH_RECORD_RUN_ID": RUN_ID,
-            }
+            variables |= {"MATCHBENCH_RECORD_DIR": str(directory), "MATCHBENCH_RECORD_RUN_ID": RUN_ID}
         if self.open_mpi:
             words = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
             words = ["--oversubscribe", *words]
@@ -91,6 +93,16 @@ class Mpi:
             timeout=seconds,
             stdin=subprocess.DEVNULL,
         )
+
+    def library(self) -> Path:
+        """Find the MPI library, by what it is linked with."""
+        show = ["-showme:link"] if self.open_mpi else ["-link_info"]
+        said = subprocess.run(
+            [self.compiler, *show], check=True, capture_output=True, text=True, env=self.environment()
+        ).stdout.split()
+        names = [f"lib{word[2:]}.so" for word in said if word in ("-lmpi", "-lmpich", "-lmpi_abi")]
+        places = [Path(word[2:]) for word in said if word.startswith("-L")]
+        return next(found for place in places for name in names if (found := place / name).exists())
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO
 
 from matchbench._native import MatchbenchError
-from matchbench.record import launcher_flavour
+from matchbench.launchers import launcher_flavour
 
 COMPILE_SECONDS = 120
 """Time limit of the compiler."""
@@ -59,7 +59,7 @@ class Mpi:
         Words of the launcher. `{ranks}` and `{program}` stand for the number of ranks and the program with
         its arguments; without them `-n RANKS PROGRAM...` follows the words.
     flavour
-        Result of `matchbench.record.launcher_flavour`.
+        Result of `matchbench.launchers.launcher_flavour`.
     variables
         Variables added to the environment of the launcher.
     """

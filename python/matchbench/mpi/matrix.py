@@ -76,7 +76,7 @@ class Matrix:
     about
         A line that describes it.
     flavour
-        The launcher's flavour for which it is made (`matchbench.record.launcher_flavour`); any if none.
+        The launcher's flavour for which it is made (`matchbench.launchers.launcher_flavour`); any if none.
     environments
         The rows.
     """
