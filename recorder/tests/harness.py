@@ -84,15 +84,20 @@ class Mpi:
         else:
             words = [word for name, value in variables.items() for word in ("-genv", name, value)]
         command = [self.launcher, *words, "-n", str(ranks), *program]
-        return subprocess.run(
+        done = subprocess.run(
             command,
-            check=check,
+            check=False,
             capture_output=True,
             text=True,
             env=self.environment(),
             timeout=seconds,
             stdin=subprocess.DEVNULL,
         )
+        if check and done.returncode:
+            error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
+            error.add_note(f"{done.stdout}{done.stderr}")
+            raise error
+        return done
 
     def library(self) -> Path:
         """Find the MPI library, by what it is linked with."""
