@@ -31,9 +31,11 @@ static void comm_make_before(struct mbr_thread *thread, struct frame *frame, mbr
 }
 
 static void comm_make_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    if (error)
-        return;
     const struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    if (error || mbr_handle((mbr_word)mbr_handle_at(a[role->made], 0)) == mbr_handle(mbr_library.comm_null)) {
+        append_lost(thread, frame->begin, role->other, end.spans);
+        return;
+    }
     const uint64_t seed = role->name ? mbr_text_hash((const char *)a[role->name]) : role->tag ? (uint64_t)(uint32_t)a[role->tag] + 1 : 0;
     if (!mbr_comm_made(thread, &frame->begin, &end, (mbr_word)mbr_handle_at(a[role->made], 0), role->orphan ? NULL : &a[0], role->peek,
                        seed))
@@ -43,11 +45,23 @@ static void comm_make_after(struct mbr_thread *thread, struct frame *frame, mbr_
 static void comm_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     (void)role;
     frame->begin = mbr_stamp_begin(thread);
-    mbr_comm_freed(thread, &frame->begin, (mbr_word)mbr_handle_at(a[0], 0));
+    frame->handle = mbr_handle_given(a[0]);
+    frame->comm = mbr_comm_leaves(thread, &frame->begin, (mbr_word)frame->handle, &frame->open);
 }
 
+/* An attribute of the communicator may forbid to free it. */
 static void comm_free_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
-    (void)thread, (void)frame, (void)a, (void)role, (void)error;
+    (void)a;
+    if (!frame->comm)
+        return;
+    const struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
+    if (error) {
+        replace_refused(thread, frame->begin, frame->open.place, role->other, end.spans);
+        mbr_comm_stays(frame->comm, (mbr_word)frame->handle);
+        return;
+    }
+    close_spans(frame, &end);
+    mbr_comm_left(frame->comm);
 }
 
 static void other_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
@@ -68,10 +82,13 @@ static void other_after(struct mbr_thread *thread, struct frame *frame, mbr_word
 #define spawn_before other_before
 static void spawn_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role, int error) {
     int rank = -1, started = 0;
-    mbr_word children = (mbr_word)mbr_handle_at(a[role->made], 0);
-    mbr_library.comm_rank(a[role->comm], &rank);
-    if (!error && rank == (int)a[role->root] && mbr_handle(children) != mbr_handle(mbr_library.comm_null))
-        mbr_library.comm_remote_size(children, &started);
+    if (!error)
+        mbr_library.comm_rank(a[role->comm], &rank);
+    if (!error && rank == (int)a[role->root]) {
+        const mbr_word children = (mbr_word)mbr_handle_at(a[role->made], 0);
+        if (mbr_handle(children) != mbr_handle(mbr_library.comm_null))
+            mbr_library.comm_remote_size(children, &started);
+    }
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     close_open(frame, &end, role->other | (uint64_t)(uint32_t)started << 32);
 }
@@ -168,8 +185,8 @@ static void *target_find(const char *name) {
 static __attribute__((noinline)) bool enter_otherwise(struct mbr_thread *thread, uint64_t generation) {
     if (thread->pass & INSIDE || generation & MBR_OFF)
         return false;
-    if (thread->pass == NEW)
-        mbr_thread_setup(thread);
+    if (thread->pass == NEW && !mbr_thread_setup(thread))
+        return false;
     mbr_thread_forget(thread);
     thread->pass = generation;
     return true;

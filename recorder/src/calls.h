@@ -114,33 +114,41 @@ COLLECTIVE(9, 10, 11, Neighbor_alltoallv, Ineighbor_alltoallv, .operation = NEIG
 COLLECTIVE(9, 10, 11, Neighbor_alltoallw, Ineighbor_alltoallw, .operation = NEIGHBOR_ALLTOALL, .comm = 8,
            .sent = {0, 1, 3, COUNTS_AND_TYPES}, .received = {4, 5, 7, COUNTS_AND_TYPES})
 
-/* --- communicators; argument 0 is the parent, except for orphans, whose members have no common
- * one; with `peek` the new one has its parent's members and cannot be asked yet --- */
-CALL(2, Comm_dup, comm_make, .made = 1)
-CALL(3, Comm_dup_with_info, comm_make, .made = 2)
-CALL(3, Comm_idup, comm_make, .made = 1, .peek = 1)
-CALL(4, Comm_idup_with_info, comm_make, .made = 2, .peek = 1)
-CALL(3, Comm_create, comm_make, .made = 2)
-CALL(4, Comm_create_group, comm_make, .made = 3, .tag = 2)
-CALL(4, Comm_split, comm_make, .made = 3)
-CALL(5, Comm_split_type, comm_make, .made = 4)
-CALL(6, Cart_create, comm_make, .made = 5)
-CALL(3, Cart_sub, comm_make, .made = 2)
-CALL(6, Graph_create, comm_make, .made = 5)
-CALL(9, Dist_graph_create, comm_make, .made = 8)
-CALL(10, Dist_graph_create_adjacent, comm_make, .made = 9)
-CALL(6, Intercomm_create, comm_make, .made = 5, .tag = 4, .orphan = 1)
-CALL(5, Comm_create_from_group, comm_make, .made = 4, .name = 1, .orphan = 1)
-CALL(8, Intercomm_create_from_groups, comm_make, .made = 7, .name = 4, .orphan = 1)
-CALL(3, Intercomm_merge, comm_make, .made = 2)
-CALL(1, Comm_free, comm_free, .flags = 0)
-CALL(1, Comm_disconnect, comm_free, .flags = 0)
-
-/* --- the rest that communicates: written as Other, with a number in the order of this list. NAMED gives
- * the name of an Other that is not a function of this list (spec/trace.md, section 9) --- */
+/* NAMED gives the name of an Other that is not a function of the last list, with a number in the order of both
+ * (spec/trace.md, section 9) */
 #ifndef NAMED
 #define NAMED(symbol, name)
 #endif
+
+/* --- communicators; argument 0 is the parent, except for orphans, whose members have no common
+ * one; with `peek` the new one has its parent's members and cannot be asked yet. A call that makes or frees none is an
+ * Other --- */
+#define MAKER(arity, name, ...)                                     \
+    CALL(arity, name, comm_make, .other = OTHER_##name, __VA_ARGS__) \
+    NAMED(name, "MPI_" #name)
+MAKER(2, Comm_dup, .made = 1)
+MAKER(3, Comm_dup_with_info, .made = 2)
+MAKER(3, Comm_idup, .made = 1, .peek = 1)
+MAKER(4, Comm_idup_with_info, .made = 2, .peek = 1)
+MAKER(3, Comm_create, .made = 2)
+MAKER(4, Comm_create_group, .made = 3, .tag = 2)
+MAKER(4, Comm_split, .made = 3)
+MAKER(5, Comm_split_type, .made = 4)
+MAKER(6, Cart_create, .made = 5)
+MAKER(3, Cart_sub, .made = 2)
+MAKER(6, Graph_create, .made = 5)
+MAKER(9, Dist_graph_create, .made = 8)
+MAKER(10, Dist_graph_create_adjacent, .made = 9)
+MAKER(6, Intercomm_create, .made = 5, .tag = 4, .orphan = 1)
+MAKER(5, Comm_create_from_group, .made = 4, .name = 1, .orphan = 1)
+MAKER(8, Intercomm_create_from_groups, .made = 7, .name = 4, .orphan = 1)
+MAKER(3, Intercomm_merge, .made = 2)
+CALL(1, Comm_free, comm_free, .other = OTHER_Comm_free)
+NAMED(Comm_free, "MPI_Comm_free")
+CALL(1, Comm_disconnect, comm_free, .other = OTHER_Comm_disconnect)
+NAMED(Comm_disconnect, "MPI_Comm_disconnect")
+
+/* --- the rest that communicates: written as Other, with a number in the order of this list --- */
 #define OTHER_WIDE(arity, name) OTHER_CALL(arity, name) OTHER_CALL(arity, name##_c)
 OTHER_CALL(2, Abort)
 CALL(8, Comm_spawn, spawn, .other = OTHER_SPAWN, .comm = 5, .root = 4, .made = 6)
@@ -247,6 +255,7 @@ NAMED(ONE_MORE_INIT, "MPI_Init or MPI_Session_init beside another one")
 NAMED(ONE_LESS_FINALIZE, "MPI_Finalize or MPI_Session_finalize before the last one")
 
 #undef WIDE
+#undef MAKER
 #undef COLLECTIVE
 #undef COLLECTIVE_PLAIN
 #undef OTHER_WIDE

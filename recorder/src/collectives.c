@@ -16,6 +16,10 @@ static uint64_t side_bytes(struct mbr_thread *thread, const mbr_word *a, const s
     if (side->sizes == ONE_SIZE)
         return mbr_type_bytes(thread, a[side->type], count_argument(a[side->count], wide));
     uint64_t sum = 0;
+    if (!a[side->count] || (side->sizes == COUNTS_AND_TYPES && !a[side->type])) { /* MPI refuses the call, or ends the program */
+        memset(words, 0, count * sizeof *words);
+        return 0;
+    }
     for (uint64_t i = 0; i < count; i++) {
         mbr_word type = side->sizes == COUNTS ? a[side->type] : mbr_handle_at(a[side->type], i);
         words[i] = mbr_type_bytes(thread, type, count_at(a[side->count], i, wide));

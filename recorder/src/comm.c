@@ -283,19 +283,29 @@ bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, con
     return record_comm(thread, record, handle, like ? *parent : handle, seed);
 }
 
-void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word word) {
+struct mbr_comm *mbr_comm_leaves(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word word, struct mbr_open *open) {
     const struct mbr_comm *found = mbr_comm_find(thread, word);
     if (!found || found->number < 2)
-        return;
-    uint32_t number = found->number;
-    uint64_t key = mbr_handle(word) | MBR_COMM_KEY;
+        return NULL;
+    struct mbr_comm *comm = NULL;
+    const uint64_t key = mbr_handle(word) | MBR_COMM_KEY;
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_entry_oldest(key);
+    const struct mbr_entry *entry = mbr_entry_oldest(key);
     if (entry) {
-        mbr_pages_unmap(entry->as_comm, pages_of((int)entry->as_comm->peers));
+        comm = entry->as_comm;
         mbr_entry_pop(key);
     }
     mbr_lock_drop(&mbr_lock);
     __atomic_fetch_add(&mbr_generation, MBR_GENERATION_STEP, __ATOMIC_RELEASE);
-    mbr_append(thread, comm_record(thread, begin, COMM_FREE, number));
+    if (comm)
+        *open = mbr_append(thread, comm_record(thread, begin, COMM_FREE, comm->number));
+    return comm;
+}
+
+void mbr_comm_left(struct mbr_comm *comm) { mbr_pages_unmap(comm, pages_of((int)comm->peers)); }
+
+void mbr_comm_stays(struct mbr_comm *comm, mbr_word handle) {
+    mbr_lock_take(&mbr_lock);
+    announce(comm, handle);
+    mbr_lock_drop(&mbr_lock);
 }

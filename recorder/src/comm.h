@@ -42,8 +42,11 @@ MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_w
 bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, const struct mbr_end *end, mbr_word handle,
                    const mbr_word *parent, bool like, uint64_t seed);
 
-/* A communicator is about to be freed. */
-void mbr_comm_freed(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle);
+/* A communicator is about to be freed: writes the record, which `open` updates, and no call finds it any more. Null if it
+ * is not recorded. Then MPI has freed it, or not. */
+struct mbr_comm *mbr_comm_leaves(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, struct mbr_open *open);
+void mbr_comm_left(struct mbr_comm *comm);
+void mbr_comm_stays(struct mbr_comm *comm, mbr_word handle);
 
 /* The topology of a communicator: its number in the trace, 0 if there is none or MPI does not tell the neighbours, and
  * how many of them a rank has. */

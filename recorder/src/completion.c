@@ -107,7 +107,7 @@ void cancel_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, 
     (void)role;
     frame->begin = mbr_stamp_begin(thread);
     mbr_lock_take(&mbr_lock);
-    struct mbr_entry *entry = mbr_request_find(mbr_handle_at(a[0], 0));
+    struct mbr_entry *entry = mbr_request_find(mbr_handle_given(a[0]));
     if (entry && entry->use.number) {
         entry->cancelled = true;
         frame->request = entry->use.number;
@@ -129,7 +129,7 @@ void cancel_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, c
 void request_free_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     (void)role;
     frame->begin = mbr_stamp_begin(thread);
-    uint64_t handle = mbr_handle_at(a[0], 0);
+    uint64_t handle = mbr_handle_given(a[0]);
     mbr_lock_take(&mbr_lock);
     struct mbr_entry *entry = mbr_request_find(handle);
     if (entry) {

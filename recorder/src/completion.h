@@ -92,6 +92,9 @@ void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const str
  * appends its Done. With `peek` the request stays, and is not appended again. */
 void finish(struct done_list *list, uint64_t handle, const void *status, int code, bool peek);
 
+/* The number of the first of these requests that is active and recorded; 0 if there is none. */
+uint32_t polled_request(struct mbr_thread *thread, mbr_word handles, uint64_t count);
+
 /* The error of completion number `at` of a call that returned `error`, which is not 0. */
 int completion_error(mbr_word statuses, uint64_t at, int error);
 
@@ -100,6 +103,8 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
     if (role->flags & BLOCKING)
         frame->open = mbr_append(thread, record_of(thread, frame->begin, WAIT, role->flags));
     frame->count = role->form == ONE ? 1 : (int)a[0] > 0 ? (uint64_t)(int)a[0] : 0;
+    if (!role->by_value && !a[role->requests]) /* MPI refuses it, or reads none */
+        frame->count = 0;
     /* The handles as they are before the call; after them the list of finished requests. MPI_Isendrecv
      * ends with two Done records. */
     void *handles = mbr_buffer_fit(&thread->words, (frame->count + 1) * (sizeof(uint64_t) + 2 * sizeof(struct finished)));
@@ -108,7 +113,7 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
     if (role->by_value)
         *(uint64_t *)handles = a[0];
     else if (role->form == ONE)
-        *(uint64_t *)handles = mbr_handle_at(a[role->requests], 0);
+        *(uint64_t *)handles = mbr_handle_given(a[role->requests]);
     else
         memcpy(handles, (const void *)a[role->requests], frame->count * mbr_library.handle_bytes);
     frame->status = own_status(thread, &a[role->status], role->form == ANY ? 1 : frame->count + 1);
@@ -117,14 +122,14 @@ MBR_INLINE void wait_before(struct mbr_thread *thread, struct frame *frame, mbr_
 
 /* Number of requests that completed; false if the call was unsuccessful. */
 MBR_INLINE bool wait_result(const struct frame *frame, const mbr_word *a, const struct role *role, uint64_t *completed) {
-    bool hit = !role->flag || *(const int *)a[role->flag];
+    bool hit = !role->flag || mbr_int_given(a[role->flag]);
     *completed = frame->count;
     if (role->form == ANY) {
-        int index = *(const int *)a[role->index];
+        int index = mbr_int_given(a[role->index]);
         *completed = hit && index >= 0 && (uint64_t)index < frame->count;
     } else if (role->form == SOME) {
-        int count = *(const int *)a[role->count];
-        *completed = count > 0 ? (uint64_t)count : 0;
+        int count = mbr_int_given(a[role->count]);
+        *completed = count <= 0 ? 0 : (uint64_t)count < frame->count ? (uint64_t)count : frame->count;
         hit = count != 0;
     }
     return hit;
@@ -134,10 +139,13 @@ MBR_INLINE void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     if (!frame->recorded)
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
-    uint64_t completed;
-    if (!wait_result(frame, a, role, &completed) && !error) {
+    uint64_t completed = 0;
+    const bool refused = mbr_is_refusal(error);
+    if (!refused && !wait_result(frame, a, role, &completed) && !error) {
         struct mbr_record miss = record_of(thread, frame->begin, MISS, 0);
         miss.spans = end.spans;
+        miss.peer = frame->count < INT32_MAX ? (int32_t)frame->count : INT32_MAX;
+        miss.request = polled_request(thread, (mbr_word)thread->words.data, frame->count);
         append_miss(thread, miss);
         return;
     }
@@ -147,6 +155,8 @@ MBR_INLINE void wait_after(struct mbr_thread *thread, struct frame *frame, mbr_w
     struct finished *room = (struct finished *)((uint64_t *)handles + frame->count + 1);
     struct done_list list = {room, room, 0};
     const char *status = (const char *)frame->status;
+    if (!status || (role->index && !indices))
+        completed = 0;
     mbr_lock_take(&mbr_lock);
     uint64_t i = role->form == ALL && !role->peek && !error ? finish_line(&list, handles, completed, status) : 0;
     for (status += i * mbr_library.status_bytes; i < completed; i++, status += mbr_library.status_bytes) {

@@ -66,6 +66,8 @@ struct frame {
     mbr_word status;
     struct posted posted;
     uint64_t message; /* key of a matched receive */
+    uint64_t handle;  /* of the communicator that is freed, `comm`, which is null if it is not recorded */
+    struct mbr_comm *comm;
     bool recorded;
     bool lost; /* `open` is the Other of a call that is not recorded in detail */
     bool refused; /* of MPI_Sendrecv and collectives: MPI does not accept the arguments */
@@ -126,7 +128,8 @@ MBR_INLINE uint64_t send_count(const struct mbr_comm *comm, int32_t peer) {
     return (uint32_t)peer < comm->peers ? comm->sent[peer]++ : 0; /* a negative peer is none; unsigned it is above all others */
 }
 
-/* The status of one completion: the caller's own, or ours if the caller ignores it. */
+/* The status of one completion: the caller's own, null if the call is to be refused for it, or ours if the caller
+ * ignores it. */
 MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, uint64_t count) {
     if (*argument == mbr_library.status_ignore) {
         void *own = mbr_buffer_fit(&thread->statuses, count * mbr_library.status_bytes);
@@ -134,6 +137,11 @@ MBR_INLINE mbr_word own_status(struct mbr_thread *thread, mbr_word *argument, ui
             *argument = (mbr_word)own;
     }
     return *argument;
+}
+
+/* The status at this address; one without content if it is null, as after a call whose status argument is wrong. */
+MBR_INLINE struct mbr_status status_given(mbr_word status) {
+    return status ? mbr_status_read((const void *)status, mbr_library.status_layout, false) : (struct mbr_status){.source = -1, .tag = -1};
 }
 
 /* The result of a receive or probe. Source and tag without wildcard are taken from the arguments,

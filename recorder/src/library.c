@@ -13,7 +13,7 @@ struct mbr_library mbr_library;
 
 static void use_open_mpi(struct mbr_library *lib) {
     lib->any_source = -1, lib->any_tag = -1, lib->proc_null = -2, lib->root = -4;
-    lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
+    lib->err_arg = 13, lib->err_request = 7, lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
     lib->cart = 1, lib->graph = 2, lib->dist_graph = 3;
     lib->handle_bytes = 8;
     lib->comm_world = (mbr_word)mbr_data_symbol("ompi_mpi_comm_world");
@@ -32,7 +32,7 @@ static void use_open_mpi(struct mbr_library *lib) {
 
 static void use_mpich(struct mbr_library *lib) {
     lib->any_source = -2, lib->any_tag = -1, lib->proc_null = -1, lib->root = -3;
-    lib->err_truncate = 14, lib->err_in_status = 17, lib->err_pending = 18;
+    lib->err_arg = 12, lib->err_request = 19, lib->err_truncate = 14, lib->err_in_status = 17, lib->err_pending = 18;
     lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
     lib->handle_bytes = 4;
     lib->comm_world = 0x44000000, lib->comm_self = 0x44000001, lib->comm_null = 0x04000000;
@@ -47,7 +47,7 @@ static void use_mpich(struct mbr_library *lib) {
 
 static void use_standard_abi(struct mbr_library *lib) {
     lib->any_source = -1, lib->any_tag = -2, lib->proc_null = -3, lib->root = -4;
-    lib->err_truncate = 15, lib->err_in_status = 19, lib->err_pending = 18;
+    lib->err_arg = 13, lib->err_request = 7, lib->err_truncate = 15, lib->err_in_status = 19, lib->err_pending = 18;
     lib->cart = 211, lib->graph = 212, lib->dist_graph = 213;
     lib->handle_bytes = 8;
     lib->comm_world = 0x101, lib->comm_self = 0x102, lib->comm_null = 0x100;
@@ -63,7 +63,7 @@ static void use_standard_abi(struct mbr_library *lib) {
 /* The library of the simulated chip (guest/mpi/mpi.h). */
 static void use_chip(struct mbr_library *lib) {
     lib->any_source = -2, lib->any_tag = -1, lib->proc_null = -1, lib->root = -3;
-    lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
+    lib->err_arg = 13, lib->err_request = 7, lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;
     lib->cart = 2, lib->graph = 1, lib->dist_graph = 3;
     lib->handle_bytes = 4;
     lib->comm_world = 0x01000001, lib->comm_self = 0x01000002, lib->comm_null = 0x01000000;
@@ -165,14 +165,21 @@ bool mbr_library_learn(void) {
     return true;
 }
 
+/* Whether this handle may be a datatype. Querying the size of any other one calls an error handler, which may end the
+ * program. */
+static bool is_type(uint64_t handle) {
+    if (!handle || handle == mbr_handle(mbr_library.no_type))
+        return false;
+    /* MPICH and its relatives: bits 26 to 29 are the kind of object, 3 for a datatype. */
+    return mbr_library.status_layout != STATUS_MPICH || (handle >> 26 & 15) == 3;
+}
+
 uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count) {
     const uint64_t small_bytes = UINT64_C(1) << 17, most_bytes = UINT64_C(1) << 48;
     const struct mbr_type *known = thread->type.word == type ? &thread->type : &thread->large_type;
     if (known->word != type) {
         int64_t size = 0;
-        /* Querying the size of an invalid type calls an error handler, which may end the program.
-         */
-        if (mbr_handle(type) == mbr_handle(mbr_library.no_type) || mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
+        if (!is_type(mbr_handle(type)) || mbr_library.type_size((mbr_word)mbr_handle(type), &size) || size < 0)
             return 0; /* not cached: a type that is created later may have this handle */
         struct mbr_type *learnt = (uint64_t)size <= small_bytes ? &thread->type : &thread->large_type;
         *learnt = (struct mbr_type){type, (uint64_t)size};

@@ -24,7 +24,7 @@ enum mbr_layout { STATUS_BY_CALL, STATUS_OPEN_MPI, STATUS_MPICH };
 
 struct mbr_library {
     int any_source, any_tag, proc_null, root;
-    int err_truncate, err_in_status, err_pending;
+    int err_arg, err_truncate, err_in_status, err_pending, err_request;
     int cart, graph, dist_graph;
     int thread_levels[4];
     unsigned handle_bytes;
@@ -82,11 +82,16 @@ bool mbr_library_learn(void);
 uint64_t mbr_type_bytes_far(struct mbr_thread *thread, mbr_word type, int64_t count);
 
 /* A handle argument, and the handle number `at` of an array: values that compare equal if the
- * handles do. */
+ * handles do. Before MPI has accepted an argument, its address may be null: mbr_handle_given. */
 static inline uint64_t mbr_handle(mbr_word word) { return word & mbr_library.handle_mask; }
 static inline uint64_t mbr_handle_at(mbr_word array, uint64_t at) {
     return mbr_library.handle_bytes == 4 ? ((const uint32_t *)array)[at] : ((const uint64_t *)array)[at];
 }
+
+/* The handle at this address, which the program may have given wrongly: 0, which no handle is, for a null pointer. */
+static inline uint64_t mbr_handle_given(mbr_word address) { return address ? mbr_handle_at(address, 0) : 0; }
+/* The number at this address, which MPI stores if the pointer is not null. */
+static inline int mbr_int_given(mbr_word address) { return address ? *(const int *)address : 0; }
 
 /* Size of up to INT32_MAX elements of the cached type: each has at most 2^17 bytes, so the sum is
  * at most 2^48. */
@@ -158,13 +163,13 @@ MBR_INLINE struct mbr_status mbr_status_read(const void *status, enum mbr_layout
 /* The class of an error code. */
 int mbr_error_class(int code);
 
-/* Whether MPI returned this error because of an argument, and so did nothing: MPI_ERR_BUFFER, MPI_ERR_COUNT,
- * MPI_ERR_TYPE, MPI_ERR_TAG, MPI_ERR_COMM and MPI_ERR_RANK are 1 to 6 in each binary interface. */
+/* Whether MPI returned this error because of an argument, and so did nothing: the classes from MPI_ERR_BUFFER, 1, to
+ * MPI_ERR_ARG in each binary interface, and MPI_ERR_REQUEST. Then nothing is read that an argument points to. */
 static inline bool mbr_is_refusal(int error) {
     if (__builtin_expect(!error, 1))
         return false;
     int class = mbr_error_class(error);
-    return class >= 1 && class <= 6;
+    return (class >= 1 && class <= mbr_library.err_arg) || class == mbr_library.err_request;
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 void append_done(struct mbr_thread *thread, const struct mbr_stamp *end, uint32_t request, const struct posted *posted,
                  mbr_word status, int error) {
-    struct mbr_status read = mbr_status_read((const void *)status, mbr_library.status_layout, false);
+    struct mbr_status read = status_given(status);
     struct mbr_record done = record_of(thread, *end, DONE, 0);
     done.request = request;
     fill_done(&done, posted, &read, error);
@@ -106,11 +106,30 @@ static bool mrecv_record(struct mbr_thread *thread, struct frame *frame, const m
     return true;
 }
 
+/* A message that a probe matched, or the null message. */
+static void message_keep(uint64_t key, uint32_t number, int32_t peer, uint32_t comm) {
+    mbr_lock_take(&mbr_lock);
+    struct mbr_entry *entry = mbr_entry_push(key);
+    if (entry) {
+        entry->use.kind = PROBE;
+        entry->use.number = number;
+        entry->use.peer = peer;
+        entry->comm = comm;
+    }
+    mbr_lock_drop(&mbr_lock);
+}
+
+/* MPI refused to receive the message of this frame, which can be received still. */
+static void message_return(const struct frame *frame) {
+    const uint64_t *place = frame->open.place;
+    message_keep(frame->message, (uint32_t)place[7], frame->posted.peer, (uint32_t)(place[0] >> 32));
+}
+
 /* MPI_Mrecv and MPI_Imrecv: (buffer, count, type, message, status or request). */
 void mrecv_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     struct mbr_record record;
     frame->begin = mbr_stamp_begin(thread);
-    frame->message = mbr_handle_at(a[3], 0) | MBR_MESSAGE_KEY;
+    frame->message = mbr_handle_given(a[3]) | MBR_MESSAGE_KEY;
     if (!(role->flags & BLOCKING))
         return;
     if (!mrecv_record(thread, frame, a, role, frame->message, &record)) {
@@ -130,7 +149,10 @@ void mrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         return;
     struct mbr_end end = mbr_stamp_end(thread, &frame->begin);
     struct mbr_record record;
-    if (role->flags & BLOCKING) {
+    if (role->flags & BLOCKING && mbr_is_refusal(error)) {
+        message_return(frame);
+        replace_refused(thread, frame->begin, frame->open.place, OTHER_REFUSED_RECEIVE, end.spans);
+    } else if (role->flags & BLOCKING) {
         close_spans(frame, &end);
         append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
     } else if (mrecv_record(thread, frame, a, role, frame->message, &record)) {
@@ -244,30 +266,7 @@ void sendrecv_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a,
     mbr_lock_drop(&mbr_lock);
 }
 
-/* --- probes and tests without result --- */
-
-/* Sum of two spans, saturated. */
-static uint32_t spans_add(uint64_t a, uint64_t b) { return mbr_span(0, (a & UINT32_MAX) + (b & UINT32_MAX)); }
-
-void append_miss(struct mbr_thread *thread, struct mbr_record miss) {
-    for (uint32_t i = 0; i < thread->miss_count; ++i) {
-        struct mbr_record *sum = &thread->misses[i].sum;
-        if (sum->origin != miss.origin || sum->peer != miss.peer || sum->tag != miss.tag || ((sum->flags ^ miss.flags) & ~CPU_CARRIED))
-            continue;
-        sum->spans = mbr_pair(spans_add(sum->spans, miss.spans), spans_add(sum->spans >> 32, miss.spans >> 32));
-        sum->aux++;
-        mbr_patch(&thread->misses[i].open, sum->spans, sum->aux);
-        return;
-    }
-    uint32_t count = thread->miss_count < MISS_KINDS ? thread->miss_count : 0;
-    uint64_t window_slot = thread->window_slot;
-    miss.aux = 1;
-    struct mbr_open open = mbr_append(thread, miss);
-    if (thread->window_slot != window_slot) /* the others are out of reach */
-        count = 0;
-    thread->misses[count] = (struct mbr_miss){miss, open};
-    thread->miss_count = count + 1;
-}
+/* --- probes --- */
 
 void probe_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
@@ -329,15 +328,7 @@ void probe_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         mbr_append(thread, record);
     }
     append_done(thread, &end.stamp, frame->request, &frame->posted, frame->status, error);
-    if (role->message && !error) {
-        mbr_lock_take(&mbr_lock);
-        struct mbr_entry *entry = mbr_entry_push(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY);
-        if (entry) {
-            entry->use.kind = PROBE;
-            entry->use.number = frame->request;
-            entry->use.peer = mbr_peer(a[0]) == TRACE_PROC_NULL ? TRACE_PROC_NULL : TRACE_ANY_SOURCE;
-            entry->comm = comm->number;
-        }
-        mbr_lock_drop(&mbr_lock);
-    }
+    if (role->message && !error)
+        message_keep(mbr_handle_at(a[role->message], 0) | MBR_MESSAGE_KEY, frame->request,
+                     mbr_peer(a[0]) == TRACE_PROC_NULL ? TRACE_PROC_NULL : TRACE_ANY_SOURCE, comm->number);
 }

@@ -160,7 +160,8 @@ static void begin_recording(const struct mbr_beginning *beginning, mbr_word sess
 
     struct mbr_thread *thread = &mbr_self;
     mbr_threaded = level == 3 || session; /* MPI_Init may come later, with another level */
-    mbr_thread_setup(thread);
+    if (!mbr_thread_setup(thread))
+        return;
     mbr_clock_start(beginning->ticks);
     struct mbr_stamp begin = {0, beginning->cpu_ns, 0};
     struct mbr_stamp end = mbr_stamp_end(thread, &begin).stamp;

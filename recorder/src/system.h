@@ -11,14 +11,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Set aside space for these bytes of a file, which then read as zeros; returns an error number or 0. */
-int mbr_system_space(int fd, off_t from, off_t bytes);
+/* Create the file of the rank; false with errno. The other functions on it return null, or why they failed: the program
+ * may have closed any descriptor, and opened a file of its own under the number, and others may shorten the file. */
+bool mbr_system_create(const char *path);
+/* Set aside space for these bytes, which then read as zeros. The file ends at `from` so far, or later. */
+const char *mbr_system_space(off_t from, off_t bytes);
+const char *mbr_system_write(const void *data, size_t bytes, off_t at);
+/* The file ends here from now on. */
+const char *mbr_system_end(off_t bytes);
 
-/* Memory that stands for these bytes of a file; null with errno. `write` passes on to the file what the window
- * holds, `close` does so and frees the memory. */
-void *mbr_window_open(int fd, off_t from, size_t bytes);
-void mbr_window_write(int fd, const void *window, off_t from, size_t bytes);
-void mbr_window_close(int fd, void *window, off_t from, size_t bytes);
+/* Memory that stands for these bytes of the file; null if there is none, and `why`. `write` passes on to the file what
+ * the window holds, `close` does so and frees the memory. */
+void *mbr_window_open(off_t from, size_t bytes, const char **why);
+void mbr_window_write(const void *window, off_t from, size_t bytes);
+void mbr_window_close(void *window, off_t from, size_t bytes);
+/* Whether this address is in a window of the calling thread. Then the file has lost the bytes behind it, memory that is
+ * not part of the file takes the place of the window, and recording stops. */
+bool mbr_window_lost(const void *address);
 
 /* Fill `mbr_clocks` if the system states the rate of its counter; false if it must be measured. */
 bool mbr_system_clock(void);

@@ -18,32 +18,47 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file grows when it is written. */
-int mbr_system_space(int fd, off_t from, off_t bytes) {
-    (void)fd, (void)from, (void)bytes;
-    return 0;
+static int file = -1;
+
+bool mbr_system_create(const char *path) {
+    file = open(path, O_RDWR | O_CREAT | O_EXCL, 0666);
+    return file >= 0;
 }
 
-void *mbr_window_open(int fd, off_t from, size_t bytes) {
+/* A file grows when it is written. */
+const char *mbr_system_space(off_t from, off_t bytes) {
+    (void)from, (void)bytes;
+    return NULL;
+}
+
+const char *mbr_system_write(const void *data, size_t bytes, off_t at) {
+    const ssize_t wrote = pwrite(file, data, bytes, at);
+    return wrote == (ssize_t)bytes ? NULL : wrote < 0 ? strerror(errno) : "the file cannot be written";
+}
+
+const char *mbr_system_end(off_t bytes) { return ftruncate(file, bytes) ? strerror(errno) : NULL; }
+
+void *mbr_window_open(off_t from, size_t bytes, const char **why) {
     void *window = calloc(1, bytes);
     /* A group of records that lies in two windows is written from its end on (spec/trace.md, T-5). */
-    if (window && pread(fd, window, bytes, from) < 0) {
+    if (window && pread(file, window, bytes, from) < 0) {
         free(window);
-        return NULL;
+        window = NULL;
     }
+    *why = window ? NULL : strerror(errno);
     return window;
 }
 
-void mbr_window_write(int fd, const void *window, off_t from, size_t bytes) {
+void mbr_window_write(const void *window, off_t from, size_t bytes) {
     const size_t header = from == 0 ? MBR_RECORD_WORDS * sizeof(uint64_t) : 0; /* the file's own is newer */
-    const ssize_t wrote = pwrite(fd, (const char *)window + header, bytes - header, from + (off_t)header);
-    if (wrote != (ssize_t)(bytes - header))
-        mbr_stop(wrote < 0 ? strerror(errno) : "the file cannot be written");
+    const char *why = mbr_system_write((const char *)window + header, bytes - header, from + (off_t)header);
+    if (why)
+        mbr_stop(why);
 }
 
-void mbr_window_close(int fd, void *window, off_t from, size_t bytes) {
+void mbr_window_close(void *window, off_t from, size_t bytes) {
     if (window)
-        mbr_window_write(fd, window, from, bytes);
+        mbr_window_write(window, from, bytes);
     free(window);
 }
 

@@ -47,12 +47,10 @@ int mbr_rank = -1;
 uint64_t mbr_generation = MBR_OFF | FIRST_GENERATION;
 
 static struct {
-    int fd;
     struct header header;
-    uint32_t next_thread;
     int stopped;
     pid_t process;
-} file = {.fd = -1};
+} file;
 
 /* --- memory and locks --- */
 
@@ -193,7 +191,8 @@ struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t b
 
 /* --- the file --- */
 
-static bool header_write(void) {
+/* Returns null, or why it failed. */
+static const char *header_write(void) {
     struct header *header = &file.header;
     uint64_t words[8];
     uint64_t sum = 0; /* the index of a header is 2^64 - 1, so its key is multiplied by 0 */
@@ -202,7 +201,7 @@ static bool header_write(void) {
     for (int i = 0; i < MBR_RECORD_WORDS; i++)
         sum += MBR_CHECK(i, words[i]);
     header->check = sum >> 32;
-    return pwrite(file.fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+    return mbr_system_write(header, sizeof *header, 0);
 }
 
 void mbr_stop(const char *reason) {
@@ -217,32 +216,57 @@ void mbr_stop(const char *reason) {
 bool mbr_stopped(void) { return __atomic_load_n(&file.stopped, __ATOMIC_ACQUIRE); }
 
 void mbr_file_grow(uint64_t slots) {
-    int error = 0;
-    while (!error && mbr_shared.allocated_slots < slots && !file.stopped) {
+    const char *why = NULL;
+    while (!why && mbr_shared.allocated_slots < slots && !file.stopped) {
         uint64_t from = mbr_shared.allocated_slots * RECORD_BYTES, bytes = GROWTH_SLOTS * RECORD_BYTES;
-        error = mbr_system_space(file.fd, (off_t)from, (off_t)bytes);
-        if (!error)
+        why = mbr_system_space((off_t)from, (off_t)bytes);
+        if (!why)
             __atomic_store_n(&mbr_shared.allocated_slots, mbr_shared.allocated_slots + GROWTH_SLOTS, __ATOMIC_RELEASE);
     }
-    if (error)
-        mbr_stop(strerror(error));
+    if (why)
+        mbr_stop(why);
     if (mbr_shared.next_request > UINT32_MAX - 2 * GROWTH_SLOTS) /* each record takes at most one number */
         mbr_stop("more than 2^32 requests");
 }
 
 static const size_t window_bytes = (size_t)MBR_WINDOW_SLOTS * RECORD_BYTES;
 
+static void window_close(uint64_t *window, uint64_t slot) {
+    if (window)
+        mbr_window_close(window, (off_t)(slot * RECORD_BYTES), window_bytes);
+}
+
 static void window_leave(struct mbr_thread *thread) {
-    if (thread->window)
-        mbr_window_close(file.fd, thread->window, (off_t)(thread->window_slot * RECORD_BYTES), window_bytes);
+    window_close(thread->window, thread->window_slot);
     thread->window = NULL;
     thread->window_slot = MBR_NO_WINDOW;
     thread->near_end = 0;
 }
 
+/* Slots of threads (spec/trace.md, T-20), and those whose threads have ended, each with the newest time in it; and the
+ * window of a thread that has ended, for the next one: mapping it again would cost more than all else. A thread may end
+ * while another one is in a call, whatever the thread level: the lock is needed always. */
+static struct {
+    struct mbr_lock lock;
+    uint64_t *window;
+    uint64_t window_slot;
+    uint32_t threads, slots, free_count;
+    struct free_slot {
+        uint64_t wall_ns;
+        uint32_t slot;
+    } free[MBR_THREAD_SLOTS];
+} threads;
+
 static void thread_release(void *argument) {
     struct mbr_thread *thread = argument;
-    window_leave(thread);
+    mbr_lock_wait(&threads.lock);
+    uint64_t *const older = threads.window;
+    const uint64_t older_slot = threads.window_slot;
+    threads.window = thread->window;
+    threads.window_slot = thread->window_slot;
+    threads.free[threads.free_count++] = (struct free_slot){thread->wall_ns, (uint32_t)(thread->origin >> 16)};
+    __atomic_store_n(&threads.lock.held, 0, __ATOMIC_RELEASE);
+    window_close(older, older_slot);
     mbr_pages_unmap(thread->words.data, thread->words.bytes);
     mbr_pages_unmap(thread->statuses.data, thread->statuses.bytes);
     *thread = (struct mbr_thread){.pass = INSIDE}; /* its later calls are not recorded */
@@ -255,14 +279,37 @@ void mbr_thread_forget(struct mbr_thread *thread) {
     thread->comm = (struct mbr_comm){0}; /* its counters are freed with the communicator */
 }
 
-void mbr_thread_setup(struct mbr_thread *thread) {
-    uint32_t number = __atomic_fetch_add(&file.next_thread, 1, __ATOMIC_RELAXED);
-    if (number > UINT16_MAX)
-        mbr_stop("more than 65536 threads called MPI");
-    thread->origin = mbr_origin(number, 0);
+bool mbr_thread_setup(struct mbr_thread *thread) {
+    struct free_slot taken = {0};
+    mbr_lock_wait(&threads.lock);
+    const uint32_t number = threads.threads++;
+    const bool is_full = !threads.free_count && threads.slots == MBR_THREAD_SLOTS;
+    if (threads.free_count)
+        taken = threads.free[--threads.free_count];
+    else if (!is_full)
+        taken.slot = threads.slots++;
+    __atomic_store_n(&threads.lock.held, 0, __ATOMIC_RELEASE);
+    if (is_full) {
+        mbr_stop("more threads live than a trace has slots for");
+        return false;
+    }
+    thread->origin = mbr_origin(taken.slot, 0);
     thread->window_slot = MBR_NO_WINDOW;
     mbr_thread_forget(thread);
     mbr_system_thread_started(thread);
+    if (taken.slot == number)
+        return true;
+    const uint64_t wall_ns = mbr_clock_wall(mbr_clock_ticks()), cpu_ns = mbr_system_cpu_ns();
+    thread->wall_ns = wall_ns > taken.wall_ns ? wall_ns : taken.wall_ns;
+    thread->lag_ns = thread->wall_ns - cpu_ns;
+    mbr_append(thread, (struct mbr_record){
+                           .kind = THREAD,
+                           .origin = thread->origin,
+                           .wall_ns = thread->wall_ns,
+                           .cpu_ns = cpu_ns,
+                           .aux = number,
+                       });
+    return true;
 }
 
 static void forget_in_child(void) { __atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_RELEASE); }
@@ -271,22 +318,18 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
     char path[4096];
     mbr_rank = rank;
     snprintf(path, sizeof path, "%s/rank-%05d.mbt", dir, rank);
-    file.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.fd < 0 && errno == EEXIST) {
+    const bool is_created = mbr_system_create(path);
+    if (!is_created && errno == EEXIST) {
         mbr_note(dir, 'x');
         mbr_warn("not recorded: %s exists: the directory is in use, or another process of this launch is rank %d too; record one MPI "
                  "program into a directory, with the launcher of its MPI library",
                  path, rank);
         return false;
     }
-    if (file.fd < 0) {
+    if (!is_created) {
         mbr_warn("not recorded: cannot create %s: %s", path, strerror(errno));
         return false;
     }
-    /* Held until the process ends, so that the launcher can distinguish a rank that ended from one that still
-     * runs. Some file systems have no locks. */
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    fcntl(file.fd, F_SETLK, &lock);
     file.header = (struct header){
         .magic = {'M', 'B', 'T', 'R', 'A', 'C', 'E', 1},
         .version = 3,
@@ -302,8 +345,9 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
     mbr_file_grow(1);
     if (mbr_stopped())
         return false;
-    if (!header_write()) {
-        mbr_stop(strerror(errno));
+    const char *why = header_write();
+    if (why) {
+        mbr_stop(why);
         return false;
     }
     mbr_system_delay_start();
@@ -315,17 +359,23 @@ bool mbr_file_create(const char *dir, int rank, int world, uint64_t run_id, uint
 void mbr_file_write(void) {
     const struct mbr_thread *thread = &mbr_self;
     if (thread->window)
-        mbr_window_write(file.fd, thread->window, (off_t)(thread->window_slot * RECORD_BYTES), window_bytes);
+        mbr_window_write(thread->window, (off_t)(thread->window_slot * RECORD_BYTES), window_bytes);
 }
 
 void mbr_file_finalize(void) {
     if (__atomic_fetch_or(&mbr_generation, MBR_OFF, __ATOMIC_ACQ_REL) & MBR_OFF)
         return;
     window_leave(&mbr_self);
-    file.header.records = mbr_shared.next_slot - 1;
-    file.header.flags |= HEADER_FINALIZED;
-    if (ftruncate(file.fd, (off_t)(mbr_shared.next_slot * RECORD_BYTES)) || !header_write())
-        mbr_warn("cannot close the trace: %s", strerror(errno));
+    const char *why = mbr_system_end((off_t)(mbr_shared.next_slot * RECORD_BYTES));
+    if (!why) {
+        file.header.records = mbr_shared.next_slot - 1;
+        file.header.flags |= HEADER_FINALIZED;
+        why = header_write();
+        if (why)
+            mbr_warn("cannot close the trace: %s", why);
+        return;
+    }
+    mbr_stop(why);
 }
 
 bool mbr_file_resume(void) {
@@ -335,11 +385,13 @@ bool mbr_file_resume(void) {
     const off_t end = (off_t)(--mbr_shared.next_slot * RECORD_BYTES), space = (off_t)(mbr_shared.allocated_slots * RECORD_BYTES);
     file.header.records = 0;
     file.header.flags &= ~(uint32_t)HEADER_FINALIZED;
-    int error = pwrite(file.fd, empty, RECORD_BYTES, end) == RECORD_BYTES && header_write() ? 0 : errno;
-    if (!error)
-        error = posix_fallocate(file.fd, end, space - end);
-    if (error) {
-        mbr_stop(strerror(error));
+    const char *why = mbr_system_write(empty, RECORD_BYTES, end);
+    if (!why)
+        why = header_write();
+    if (!why)
+        why = mbr_system_space(end, space - end);
+    if (why) {
+        mbr_stop(why);
         return false;
     }
     __atomic_fetch_and(&mbr_generation, ~MBR_OFF, __ATOMIC_RELEASE);
@@ -368,14 +420,29 @@ void mbr_note(const char *dir, char letter) {
     close(fd);
 }
 
+/* The window from this slot on, if a thread that has ended has left it. */
+static uint64_t *window_inherited(uint64_t slot) {
+    uint64_t *window = NULL;
+    mbr_lock_wait(&threads.lock);
+    if (threads.window && threads.window_slot == slot) {
+        window = threads.window;
+        threads.window = NULL;
+    }
+    __atomic_store_n(&threads.lock.held, 0, __ATOMIC_RELEASE);
+    return window;
+}
+
 uint64_t *mbr_place_find(struct mbr_thread *thread, uint64_t slot) {
     window_leave(thread);
     if (slot >= __atomic_load_n(&mbr_shared.allocated_slots, __ATOMIC_ACQUIRE))
         return thread->nowhere;
     uint64_t first = slot / MBR_WINDOW_SLOTS * MBR_WINDOW_SLOTS;
-    void *view = mbr_window_open(file.fd, (off_t)(first * RECORD_BYTES), window_bytes);
+    const char *why = "";
+    void *view = window_inherited(first);
+    if (!view)
+        view = mbr_window_open((off_t)(first * RECORD_BYTES), window_bytes, &why);
     if (!view) {
-        mbr_stop(strerror(errno));
+        mbr_stop(why);
         return thread->nowhere;
     }
     thread->window = view;

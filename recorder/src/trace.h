@@ -97,9 +97,16 @@ struct mbr_type {
     uint64_t word, size;
 };
 
+/* The gaps between polls, ns; `least` and `median` are 0 before the first one. */
+enum { MBR_EXACT_GAPS = 31 };
+struct mbr_gaps {
+    uint32_t seen, least, median, sorted[MBR_EXACT_GAPS];
+};
+
 struct mbr_miss {
     struct mbr_record sum;
     struct mbr_open open;
+    struct mbr_gaps gaps;
 };
 
 /* Values of `pass`: NEW before the first call of a thread, INSIDE when the thread ended. Between
@@ -124,6 +131,9 @@ struct mbr_thread {
     uint64_t *window;                   /* mapped window of this thread, null if it has none */
     uint64_t window_slot;               /* first slot in it; slot = record index + 1, slot 0 is the header */
     struct mbr_buffer words, statuses;
+    uint64_t polled_ns;                 /* return of the newest poll without result */
+    uint64_t polled_handle;             /* request that it named, and its number */
+    uint32_t polled_number;
     uint64_t nowhere[MBR_RECORD_WORDS]; /* receives records after recording has stopped */
     struct mbr_miss misses[MISS_KINDS];
 };
@@ -174,7 +184,8 @@ void mbr_note(const char *dir, char letter);
 /* Stop recording; the application continues. Only the first call warns. */
 void mbr_stop(const char *reason);
 bool mbr_stopped(void);
-void mbr_thread_setup(struct mbr_thread *thread);
+/* Gives the thread a slot (spec/trace.md, T-20); false if there is none, and recording has stopped. */
+bool mbr_thread_setup(struct mbr_thread *thread);
 /* Discard the cached handles of a thread. */
 void mbr_thread_forget(struct mbr_thread *thread);
 
@@ -217,6 +228,12 @@ struct mbr_spans mbr_end_far(struct mbr_thread *thread, uint64_t now, uint64_t b
 enum { MBR_WINDOW_SLOTS = 64 };
 #else
 enum { MBR_WINDOW_SLOTS = 4096 };
+#endif
+/* Threads that may live at once: `thread` of a record has 16 bits. */
+#if defined(MBR_CHIP)
+#define MBR_THREAD_SLOTS 1
+#elif !defined(MBR_THREAD_SLOTS)
+#define MBR_THREAD_SLOTS 65536
 #endif
 /* `window_slot` of a thread without a window. */
 #define MBR_NO_WINDOW (UINT64_C(1) << 63)
@@ -425,6 +442,12 @@ MBR_INLINE struct mbr_open mbr_append(struct mbr_thread *thread, struct mbr_reco
     uint64_t slot = mbr_reserve(thread, 1);
     mbr_lock_drop(&mbr_lock);
     return mbr_put_at(thread, slot, record);
+}
+
+/* Update the word `bytes`; mbr_patch must follow, which stores the checksum. */
+MBR_INLINE void mbr_patch_bytes(struct mbr_open *open, uint64_t old, uint64_t bytes) {
+    open->sum += MBR_CHECK(2, bytes - old);
+    open->place[2] = bytes;
 }
 
 /* Update spans and aux of a record in the thread's window. */

@@ -54,6 +54,9 @@ BLOCKING, PERSISTENT, SYNCHRONOUS, CANCELLED, BUFFERED, FAILED, READY = 1, 2, 4,
 MATCHED, PROBE, VECTOR, SENDRECV, CPU_CARRIED = 16, 32, 32, 64, 128
 ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT = -1, -2, -3, -4
 
+TIME_BITS = 54
+"""Bits of a time; those above it are the call site (T-19)."""
+
 _RECORD = struct.Struct("<BBHIiiQIIQQIIQ")
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")
 _KEYS = (
@@ -93,6 +96,7 @@ class Record:
     wall_span_ns: int
     cpu_span_ns: int
     aux: int
+    site: int = 0
     words: list[int] = field(default_factory=list)
 
     def has(self, flag: int) -> bool:
@@ -185,11 +189,23 @@ def read_rank(path: Path) -> Rank:
             words = [comm | (peer & 0xFFFFFFFF) << 32, size, wall, cpu, wall_span | cpu_span << 32, aux]
             records[-1].words += words[:tag]
             continue
-        if wall >> 54 or cpu >> 54:
-            msg = f"{path}: record {index} names a call site"
-            raise ValueError(msg)
+        site = wall >> TIME_BITS | cpu >> TIME_BITS << 64 - TIME_BITS
+        wall, cpu = (time & (1 << TIME_BITS) - 1 for time in (wall, cpu))
         record = Record(
-            KINDS[kind], flag, thread, comm, peer, tag, size, request, wall, cpu, wall_span, cpu_span, aux
+            KINDS[kind],
+            flag,
+            thread,
+            comm,
+            peer,
+            tag,
+            size,
+            request,
+            wall,
+            cpu,
+            wall_span,
+            cpu_span,
+            aux,
+            site,
         )
         if record.kind in ("Send", "Recv", "Collective"):
             begun[request] = record

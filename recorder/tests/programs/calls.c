@@ -650,7 +650,14 @@ static void communicators(void) {
         communicator("peer -1 tag 1 ranks [0]");
         MPI_Comm_free(&merged);
         expect("CommFree comm 5");
+    } else {
+        expect("Other MPI_Comm_split"); /* it made none for this rank */
     }
+    MPI_Comm_split_type(world, rank == 3 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &merged);
+    if (rank == 3)
+        expect("Other MPI_Comm_split_type");
+    else
+        communicator("peer -1 tag 3 ranks [0, 1, 2]");
     int number = next_comm;
     MPI_Cart_create(world, 2, dims, periods, 0, &cart);
     communicator(everyone);
@@ -674,6 +681,8 @@ static void communicators(void) {
             communicator("peer -1 tag 2 ranks [3, 1]");
         }
         send_to_self(merged, next_comm - 1);
+    } else {
+        expect("Other MPI_Comm_create");
     }
 
     MPI_Intercomm_create(halves, 0, world, rank % 2 ? 2 : 3, 99, &inter);
