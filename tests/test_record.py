@@ -414,6 +414,43 @@ int main(int argc, char **argv) {
 """
 
 
+ONE_SEND = """
+#include <mpi.h>
+int main(int argc, char **argv) {
+    int rank, value = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.usefixtures("sleeping_ranks")
+@pytest.mark.parametrize("mpi", LAUNCHERS)
+def test_a_tool_that_the_command_preloads_is_called_and_the_program_recorded(
+    recorder: Path, matchbench: Command, tmp_path: Path, mpi: str
+) -> None:
+    assert recorder.is_file()
+    if shutil.which(f"mpicc.{mpi}") is None:
+        pytest.skip(f"`mpicc.{mpi}` is not installed")
+    tool = tmp_path / "libtool.so"
+    source = ROOT / "recorder" / "tests" / "programs" / "tool.c"
+    (tmp_path / "program.c").write_text(ONE_SEND)
+    for words in (["-o", "program", "program.c"], ["-shared", "-fPIC", "-o", str(tool), str(source)]):
+        subprocess.run([f"mpicc.{mpi}", *words], cwd=tmp_path, check=True)
+    option = ["-x", f"LD_PRELOAD={tool}"] if mpi == "openmpi" else ["-genv", "LD_PRELOAD", str(tool)]
+    done = matchbench("record", "-o", "t", "--", *LAUNCHERS[mpi], *option, "-n", "2", "./program", **AS_ROOT)
+    assert done.returncode == 0, done.stderr
+    said = sorted(line for line in done.stderr.splitlines() if line.startswith("tool: "))
+    assert said == ["tool: rank 0: 1 0 0 0", "tool: rank 1: 0 0 0 0"]
+    total = mb.Trace.open(tmp_path / "t").stats().total
+    assert (total["sent"], total["received"]) == (1, 1)
+
+
 # Records after which the program is in its loop.
 ENOUGH = 100
 
