@@ -91,7 +91,7 @@ def test_a_program_without_matching_cost() -> None:
         "Matching does not matter: it costs this program 0 % of its run time in software (linear:software), "
         "less than 1 %."
     )
-    assert said["ranks"] == "None of the 8 ranks waits for matching."
+    assert said["ranks"] == "On linear:software, none of the 8 ranks waits for matching."
     silent = constructed({"t": 0.0}, matches=0).answer.sentences
     assert silent["matters"] == "Matching costs this program nothing: no message matched a receive."
 
@@ -107,7 +107,7 @@ def test_one_rank_with_deep_queues_is_named() -> None:
         "(linear:software)."
     )
     assert found.sentences["ranks"] == (
-        "In t, rank 3 of 6 does 99 % of the waiting; it waits for 40 % of its run time."
+        "In t on linear:software, rank 3 of 6 does 99 % of the waiting; it waits for 40 % of its run time."
     )
 
 
@@ -115,12 +115,12 @@ def test_all_ranks_alike_and_an_uneven_share_are_told_apart() -> None:
     alike = constructed({"t": 0.02}, waits=[20.0, 18.0, 22.0, 19.0]).answer
     assert alike.sentences["matters"].startswith("Matching matters: ")
     assert alike.sentences["ranks"] == (
-        "All 4 ranks wait alike: 1.9 % of the run time (median), at most 2.2 % (rank 2)."
+        "On linear:software, all 4 ranks wait alike: 1.9 % of the run time (median), at most 2.2 % (rank 2)."
     )
     uneven = constructed({"t": 0.08}, waits=[90.0, 80.0, 60.0, 10.0, 10.0, 5.0, 5.0, 5.0]).answer
     assert uneven.sentences["matters"].startswith("Matching matters much: ")
     assert uneven.sentences["ranks"] == (
-        "4 of the 8 ranks do 91 % of the waiting; rank 0 waits for 9 % of its run time."
+        "On linear:software, 4 of the 8 ranks do 91 % of the waiting; rank 0 waits for 9 % of its run time."
     )
 
 
@@ -175,12 +175,13 @@ def test_the_least_depth_that_matters_is_named() -> None:
     variations += [("compute", 0.1, 0.012), ("compute", 10.0, 0.0001), ("network", 0.1, 0.0013)]
     said = constructed({"t": 0.001}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "It would matter with queues 100 times as deep (4 %) or processors 10 times as fast (1.2 %)."
+        "On linear:software, it would matter with queues 100 times as deep (4 %) or processors 10 times as "
+        "fast (1.2 %)."
     )
     never = [("depth", 1000.0, 0.002), ("compute", 0.1, 0.002), ("network", 0.1, 0.001)]
     assert constructed({"t": 0.001}, variations=never).answer.sentences["changes"] == (
-        "It would not matter with queues 1 000 times as deep (0.2 %), processors 10 times as fast (0.2 %) "
-        "or a network 10 times as fast (0.1 %) either."
+        "On linear:software, it would not matter with queues 1 000 times as deep (0.2 %), processors 10 "
+        "times as fast (0.2 %) or a network 10 times as fast (0.1 %) either."
     )
 
 
@@ -193,8 +194,8 @@ def test_what_would_make_matching_cheap_is_named() -> None:
     ]
     said = constructed({"t": 0.2}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "It would not matter with an engine 10 times as fast (0.9 %); with queues 10 times as deep (90 %) it "
-        "would cost more."
+        "On linear:software, it would not matter with the engine 10 times as fast (0.9 %); with queues 10 "
+        "times as deep (90 %) it would cost more."
     )
 
 

@@ -7,10 +7,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import matchbench as mb
 from matchbench import own_engines
+from matchbench.implausible import MARK
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]
@@ -216,6 +218,90 @@ def test_a_wrong_outcome_that_no_check_reaches_ends_the_comparison(
     assert "Traceback" not in done.stderr
 
 
+def _implausible(comparison: mb.Comparison) -> dict[str, str | None]:
+    rows = comparison.results.select(pl.format("{}:{}", "engine", "preset"), "implausible")
+    return dict(rows.iter_rows())
+
+
+def test_an_engine_that_reports_no_visit_of_what_it_found_is_implausible(walk: str, deep: mb.Trace) -> None:
+    honest = mb.compare(deep, [walk, "linear:dimmnet2_lhs"])
+    assert set(_implausible(honest).values()) == {None}
+    assert honest.answer.implausible == {}
+    comparison = mb.compare(deep, [mb.engine(walk, fault="no_visits"), "linear:dimmnet2_lhs"])
+    # 10 messages pass 64 receives, which 640 others take from the front; 10 more find one receive, their own:
+    # the mean is (10 * 65 + 660) / 670.
+    said = (
+        "670 of 670 matches report 0 visits, where the reference lists have a depth of 1.955 (mean) "
+        "and 65 (max)"
+    )
+    assert _implausible(comparison) == {
+        "walk_cc:plain+": said,
+        "linear:dimmnet2_lhs": None,
+        "ideal:zero": None,
+    }
+    assert comparison.answer.implausible == {"walk_cc:plain+": said}
+    # It is in no class, and last.
+    assert [each.engines for each in comparison.answer.classes] == [("linear:dimmnet2_lhs",)]
+    assert comparison.results["engine"].to_list() == ["ideal", "linear", "walk_cc"]
+    assert f"walk_cc:plain+: {MARK}: {said}; its row is not ranked" in [
+        f"{each.engine}: {each.text}" for each in comparison.remarks
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "took"),
+    [
+        ("0", "took no time, below the bound of 0.5 ns on the host"),
+        ("1 ps", "took less than the bound of 0.5 ns on the host, the fastest 0.001 ns"),
+    ],
+)
+def test_an_engine_faster_than_the_bound_of_its_placement_is_marked_in_table_page_and_answer(
+    walk: str, matchbench: Command, tmp_path: Path, deep: mb.Trace, entry: str, took: str
+) -> None:
+    words = ("-e", walk, "--set", f"walk_cc.entry={entry}", "-e", "linear:qsnet2", "-o", "out")
+    done = matchbench("compare", str(deep.path), *words)
+    assert done.returncode == 0, done.stderr
+    said = f" matches {took}"
+    answer, _, table = done.stdout.partition("\n\n")
+    assert "; walk_cc:plain+ is implausible and not ranked: 6" in " ".join(answer.split())
+    assert said in " ".join(answer.split())
+    assert "Only one engine was compared: linear:qsnet2" in answer
+    ranked, title, rows = table.partition("\nimplausible, not ranked; walk_cc:plain+: ")
+    assert title
+    assert "walk_cc" not in ranked
+    assert said in rows.splitlines()[0]
+    assert "walk_cc:plain+ (library, implausible)" in rows
+    assert "walk_cc:plain+: implausible: " in done.stderr
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert "<h3>implausible, not ranked; walk_cc:plain+: " in page
+    assert '<th scope="row">walk_cc:plain+ (library, implausible)</th>' in page
+    assert page.count(took) >= 3  # answer, title and remark
+
+
+def test_an_entry_at_the_bound_of_its_placement_is_plausible(walk: str, deep: mb.Trace) -> None:
+    # Some matches visit one entry.
+    at, below = (mb.compare(deep, [mb.engine(walk, entry=f"{entry} ns")]) for entry in (0.5, 0.499))
+    assert _implausible(at)["walk_cc:plain+"] is None
+    assert str(_implausible(below)["walk_cc:plain+"]).endswith("0.5 ns on the host, the fastest 0.499 ns")
+
+
+def test_an_engine_that_answers_early_is_called_that(walk: str, matchbench: Command, deep: mb.Trace) -> None:
+    done = matchbench("compare", str(deep.path), "-e", walk, "--set", "fault=early", "--table-only")
+    assert done.returncode == 2
+    assert "it answers early: its next event is at " in done.stderr
+
+
+def test_a_sweep_marks_implausible_variants_and_ranks_the_others(
+    walk: str, matchbench: Command, deep: mb.Trace
+) -> None:
+    words = ("--engine", walk, "--set", "entry=0,10,20", "--no-cache", "--table-only", "-o", "out")
+    done = matchbench("sweep", str(deep.path), *words)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "1 of 3 variants is implausible and not ranked; entry=0: " in text
+    assert "took no time, below the bound of 0.5 ns on the host. Best of 2: entry=10" in text
+
+
 def test_values_that_a_library_refuses_are_named_in_one_line(walk: str, matchbench: Command) -> None:
     done = matchbench("engine", "test", walk, "--set", "entry=999")
     assert done.returncode == 2
@@ -304,7 +390,7 @@ FAULTS = {
     "before the offer": (
         FOUND,
         "        return [each._replace(at=0, waiting=0) for each in found]\n",
-        "answered at 0 ps, but accepted at 20000 ps",
+        "answers early: at 0 ps, 20000 ps before it was accepted at 20000 ps",
     ),
     "endless busy": (
         OFFERED,

@@ -158,6 +158,8 @@ class Answer:
         Classes of the simulated engines that keep MPI's order, fastest first.
     simulated
         Number of these engines.
+    implausible
+        What the engines that are in no class did that no engine can do, by `engine:preset`.
     base, changes
         Cost in the worst trace as given, and after each change.
     trust
@@ -171,6 +173,7 @@ class Answer:
     threshold: float
     classes: tuple[EngineClass, ...]
     simulated: int
+    implausible: Mapping[str, str]
     base: float | None
     changes: tuple[Change, ...]
     trust: Trust
@@ -220,6 +223,7 @@ def answer(comparison: Comparison) -> Answer:
         threshold=threshold,
         classes=classes,
         simulated=sum(len(each.engines) for each in classes),
+        implausible=_implausible(comparison.results),
         base=base[0] if base else None,
         changes=_changes(variations),
         trust=trust,
@@ -265,9 +269,10 @@ def _number(value: object) -> float:
 
 def _classes(results: pl.DataFrame, threshold: float) -> tuple[EngineClass, ...]:
     """Group engines, fastest first: one joins a class if it is near all others in every trace."""
-    rows = results.filter(pl.col("timing") == "simulated", "keeps_order").select(
-        pl.format("{}:{}", "engine", "preset").alias("label"), "trace", "slowdown"
-    )
+    named = pl.format("{}:{}", "engine", "preset").alias("label")
+    rows = results.filter(
+        pl.col("timing") == "simulated", "keeps_order", ~named.is_in(list(_implausible(results)))
+    ).select(named, "trace", "slowdown")
     slowdowns: dict[str, dict[str, float]] = {}
     unfinished = set()
     for label, trace, slowdown in rows.iter_rows():
@@ -287,6 +292,15 @@ def _classes(results: pl.DataFrame, threshold: float) -> tuple[EngineClass, ...]
     return tuple(
         EngineClass(engines=tuple(each), fastest=means[each[0]], slowest=means[each[-1]]) for each in classes
     )
+
+
+def _implausible(results: pl.DataFrame) -> dict[str, str]:
+    """Give the reason of each engine that is implausible in a trace: that of the first such trace."""
+    rows = results.filter(pl.col("implausible").is_not_null())
+    found: dict[str, str] = {}
+    for label, reason in rows.select(pl.format("{}:{}", "engine", "preset"), "implausible").iter_rows():
+        found.setdefault(label, reason)
+    return found
 
 
 def geometric_mean(values: Sequence[float]) -> float:

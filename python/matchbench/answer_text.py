@@ -79,9 +79,8 @@ def _ranks(answer: Answer) -> str:
     ranks = answer.ranks
     if ranks is None:
         return "Nothing is known about single ranks."
-    where = f"In {answer.worst}, " if len(answer.costs) > 1 else ""
-    text = _rank_text(ranks)
-    return where + text if where else text[0].upper() + text[1:]
+    where = f"In {answer.worst} on" if len(answer.costs) > 1 else "On"
+    return f"{where} {answer.reference}, {_rank_text(ranks)}"
 
 
 def _rank_text(ranks: Ranks) -> str:
@@ -104,6 +103,18 @@ def _rank_text(ranks: Ranks) -> str:
 
 
 def _engines(answer: Answer) -> str:
+    """Say which engines are as good as the fastest, and which ones are not ranked."""
+    text = _ranking(answer)
+    if not answer.implausible:
+        return text
+    names = _list([*answer.implausible], "more", _FEW)
+    which = f"{names} {'is' if len(answer.implausible) == 1 else 'are'} implausible and not ranked"
+    first, reason = next(iter(answer.implausible.items()))
+    whose = f"{first}: " if len(answer.implausible) > 1 else ""
+    return f"{text.removesuffix('.')}; {which}: {whose}{reason}."
+
+
+def _ranking(answer: Answer) -> str:
     """Say which engines are as good as the fastest, and how much slower the others are."""
     classes = answer.classes
     if not classes:
@@ -143,7 +154,8 @@ def _ratios(each: EngineClass) -> str:
 def _changes(answer: Answer) -> str:
     if answer.base is None or not answer.changes:
         return "No replay shows what would change this."
-    about = "" if len(answer.costs) == 1 else f" in {answer.worst}"
+    where = f"In {answer.worst} on" if len(answer.costs) > 1 else "On"
+    about = f"{where} {answer.reference}, it would"
     if answer.base < MATTERS:
         return _would_matter(answer, about)
     return _would_not_matter(answer, about)
@@ -157,10 +169,10 @@ def _would_matter(answer: Answer, about: str) -> str:
     yes = [_deeper(crossing)] if crossing else []
     yes += [_faster(each) for each in faster if each.cost >= MATTERS]
     if yes:
-        return f"It would matter{about} with {_or(yes)}."
+        return f"{about} matter with {_or(yes)}."
     no = [_deeper(depths[-1])] if depths else []
     no += [_faster(each) for each in faster]
-    return f"It would not matter{about} with {_or(no)} either."
+    return f"{about} not matter with {_or(no)} either."
 
 
 def _would_not_matter(answer: Answer, about: str) -> str:
@@ -175,8 +187,8 @@ def _would_not_matter(answer: Answer, about: str) -> str:
         else ""
     )
     if yes:
-        return f"It would not matter{about} with {_or(yes)}{worse}."
-    return f"It would still matter{about} with {_or([_cheaper(each) for each in tested])}{worse}."
+        return f"{about} not matter with {_or(yes)}{worse}."
+    return f"{about} still matter with {_or([_cheaper(each) for each in tested])}{worse}."
 
 
 def _deeper(change: Change) -> str:
@@ -189,7 +201,7 @@ def _faster(change: Change) -> str:
 
 def _cheaper(change: Change) -> str:
     what = {
-        "matching": f"an engine {_times(1 / change.factor)} as fast",
+        "matching": f"the engine {_times(1 / change.factor)} as fast",
         "compute": f"{_times(change.factor)} the computation between calls",
     }[change.change]
     return f"{what} ({percent(change.cost)})"

@@ -130,6 +130,12 @@ RESULTS = {
         "whether the engine keeps MPI's order; false for a published design taken literally, "
         "which is replayed only when it is named",
     ),
+    "implausible": Column(
+        _STR,
+        "",
+        "user-defined engines: what they did that no engine can do, with its numbers; null if nothing; "
+        "rows with a text here are not ranked",
+    ),
     "network": Column(
         _STR, "", "name of the network preset; a trailing `+` means that the user changed parameters"
     ),

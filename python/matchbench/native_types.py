@@ -249,6 +249,21 @@ class Sizing(TypedDict):
     buckets: Columns
 
 
+class Judgement(TypedDict):
+    """What a user-defined engine did in a replay that no engine can do.
+
+    `unvisited` matches report no visit; `too_fast` ones took less than `least_ns`, the fastest `fastest_ns`.
+    """
+
+    matches: int
+    unvisited: int
+    unvisited_depth_mean: float | None
+    unvisited_depth_max: int
+    too_fast: int
+    fastest_ns: float | None
+    least_ns: float
+
+
 class Report(TypedDict):
     """Result of a replay; the columns are those of `spec/results.md`."""
 
@@ -262,6 +277,7 @@ class Report(TypedDict):
     cycle: list[int]
     notes: list[str]
     measured: Measured | None
+    judgement: Judgement | None
     sizing: Sizing | None
 
 

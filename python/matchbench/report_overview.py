@@ -11,6 +11,7 @@ import polars as pl
 from matchbench import report_charts
 from matchbench.answer import geometric_mean
 from matchbench.comparison import Comparison
+from matchbench.implausible import MARK
 
 Spec = dict[str, Any]
 
@@ -64,7 +65,7 @@ class MatrixRow:
     label
         `engine:preset`.
     timing
-        `bound`, `simulated` or `measured`.
+        `bound`, `simulated`, `measured` or `implausible`.
     cells
         Slowdown in each trace, then their geometric mean and the largest one.
     """
@@ -75,7 +76,7 @@ class MatrixRow:
 
 
 def matrix(results: pl.DataFrame) -> list[MatrixRow]:
-    """Make the matrix: bounds, then models by their mean, then measured engines in their order.
+    """Make the matrix: bounds, models by their mean, then measured and implausible engines in their order.
 
     Parameters
     ----------
@@ -83,10 +84,11 @@ def matrix(results: pl.DataFrame) -> list[MatrixRow]:
         The table of this name.
     """
     slowdowns: dict[tuple[str, str], dict[str, float | None]] = {}
-    for engine, preset, timing, trace, slowdown in results.select(
-        "engine", "preset", "timing", "trace", "slowdown"
-    ).iter_rows():
-        slowdowns.setdefault((timing, f"{engine}:{preset}"), {})[trace] = slowdown
+    named = pl.format("{}:{}", "engine", "preset")
+    doubtful = set(results.filter(pl.col("implausible").is_not_null()).select(named).to_series())
+    for name, timing, trace, slowdown in results.select(named, "timing", "trace", "slowdown").iter_rows():
+        kind = MARK if name in doubtful else timing
+        slowdowns.setdefault((kind, name), {})[trace] = slowdown
     traces = results["trace"].unique(maintain_order=True)
     rows = []
     for (timing, label), by_trace in slowdowns.items():
@@ -95,9 +97,9 @@ def matrix(results: pl.DataFrame) -> list[MatrixRow]:
         finished = len(known) == len(values)
         mean = geometric_mean(known) if finished else None
         worst = max(known) if finished else None
-        key = 0.0 if timing == "measured" else mean or float("inf")
+        key = 0.0 if timing in ("measured", MARK) else mean or float("inf")
         cells = tuple(map(_cell, [*values, mean, worst]))
-        rows.append((("bound", "simulated", "measured").index(timing), key, label, timing, cells))
+        rows.append((("bound", "simulated", "measured", MARK).index(timing), key, label, timing, cells))
     rows.sort(key=lambda row: row[:2])
     return [MatrixRow(label=label, timing=timing, cells=cells) for _, _, label, timing, cells in rows]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from matchbench import _native, columns, shortfalls
+from matchbench import _native, columns, implausible, shortfalls
 from matchbench._native import Engine, Network
 from matchbench.comparison import Comparison, Remark
 from matchbench.native_types import Measured, Parameter, Report
@@ -106,12 +106,17 @@ def gather(
 
 
 def _ordered(replays: Sequence[Replay]) -> list[Replay]:
-    """Sort by trace, timing, time and name. Measured replays keep their order: they are not ranked."""
+    """Sort by trace, timing, time and name, implausible rows last.
+
+    Measured replays keep their order: they are not ranked.
+    """
     positions = {trace.name: at for at, (trace, _, _) in enumerate(replays)}
 
     def key(replay: Replay) -> tuple[int, int, float, str]:
         trace, engine, report = replay
         kind = _TIMING_ORDER.index(engine.timing)
+        if implausible.reason(report["judgement"], engine.placement):
+            kind = len(_TIMING_ORDER)
         if engine.timing == "measured":
             return positions[trace.name], kind, 0.0, ""
         return positions[trace.name], kind, report["total"]["time_ns"][0], label_of(engine)
@@ -155,6 +160,7 @@ def _results(
         "origin": describe(engine.origin),
         "placement": engine.placement,
         "keeps_order": engine.breaks_order is None,
+        "implausible": implausible.reason(report["judgement"], engine.placement),
         "assumed_share": sum(each["source"] == "assumed" for each in parameters) / len(parameters),
         "version": _native.version(),
         "revision": _native.revision(),
@@ -196,6 +202,8 @@ def _remarks(engine: Engine, report: Report) -> list[str]:
     broken = [] if order is None else [f"breaks MPI's order, {order}; no MPI library could run on it"]
     if engine.origin is not None and engine.origin["kind"] == "python":
         broken.append("its times are computed by a class in Python: slow, and for quick ideas only")
+    if impossible := implausible.reason(report["judgement"], engine.placement):
+        broken.append(f"{implausible.MARK}: {impossible}; its row is not ranked")
     return [
         *broken,
         *_stored(engine, report),

@@ -2,7 +2,8 @@
 """The summary tables of the terminal and of the HTML report: one block per trace.
 
 Bounds and simulated rows come first, by time. Measured rows have a separate table, in the order in which they
-were named: measured times are not ranked against those of models.
+were named: measured times are not ranked against those of models. Rows of engines that did what no engine can
+do have one too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import polars as pl
 
 from matchbench import tables
 from matchbench.comparison import Remark
+from matchbench.implausible import MARK
 
 HEADINGS = (
     "engine",
@@ -49,8 +51,8 @@ SPARE = (
 BREAKS_ORDER = " (breaks order)"
 """Suffix of an engine whose outcomes are not MPI's."""
 
-OWN = {"library": " (library)", "python": " (Python, slow)"}
-"""Suffix of a user-defined engine, by the first word of its origin."""
+OWN = {"library": "library", "python": "Python, slow"}
+"""What is said of a user-defined engine in parentheses, by the first word of its origin."""
 
 MEASURED = (
     "engine",
@@ -109,6 +111,10 @@ class Block:
         Title of the measured rows, with the host.
     measured
         Measured rows: cells in the order of `MEASURED`.
+    implausible_title
+        Title of the implausible rows, with what each engine did.
+    implausible
+        Rows of engines that did what no engine can do: cells in the order of `HEADINGS`.
     note
         A sentence if the trace has nothing to match, otherwise empty.
     """
@@ -118,12 +124,14 @@ class Block:
     rows: list[tuple[str, ...]]
     measured_title: str
     measured: list[tuple[str, ...]]
+    implausible_title: str
+    implausible: list[tuple[str, ...]]
     note: str
 
     @property
     def engines(self) -> int:
         """Number of engine presets."""
-        return len(self.rows) + len(self.measured)
+        return len(self.rows) + len(self.measured) + len(self.implausible)
 
 
 def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
@@ -146,12 +154,16 @@ def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
             f"wildcards {first['wildcards']}{collectives}"
         )
         taken = [row for row in rows.iter_rows(named=True) if row["timing"] == "measured"]
+        doubtful = [row for row in rows.iter_rows(named=True) if row["implausible"] is not None]
+        ranked = rows.filter(pl.col("timing") != "measured", pl.col("implausible").is_null())
         yield Block(
             trace=str(name),
             title=title,
-            rows=[_cells(row) for row in rows.iter_rows(named=True) if row["timing"] != "measured"],
+            rows=[_cells(row) for row in ranked.iter_rows(named=True)],
             measured_title=_measured_title(taken),
             measured=[_measured_cells(row) for row in taken],
+            implausible_title=_implausible_title(doubtful),
+            implausible=[_cells(row) for row in doubtful],
             note=_note(first),
         )
 
@@ -163,6 +175,12 @@ def _measured_title(rows: Sequence[Mapping[str, Any]]) -> str:
     if len(hosts) < len(rows):
         where.append("measured before, as the remarks say")
     return f"{'; '.join(where)}, not ranked" if where else ""
+
+
+def _implausible_title(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say what each engine did that no engine can do."""
+    did = [f"{row['engine']}:{row['preset']}: {row['implausible']}" for row in rows]
+    return f"{MARK}, not ranked; {'; '.join(did)}" if did else ""
 
 
 def _note(row: Mapping[str, Any]) -> str:
@@ -203,9 +221,7 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        f"{row['engine']}:{row['preset']}"
-        + ("" if row["keeps_order"] else BREAKS_ORDER)
-        + OWN.get((row["origin"] or "").partition(" ")[0], ""),
+        f"{row['engine']}:{row['preset']}" + ("" if row["keeps_order"] else BREAKS_ORDER) + _own(row),
         row["placement"],
         row["timing"],
         tables.time(row["time_ns"]) if row["finished"] else "not finished",
@@ -224,6 +240,12 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         tables.share(row["blocked_share"]),
         tables.share(row["assumed_share"]),
     )
+
+
+def _own(row: Mapping[str, Any]) -> str:
+    """Give the suffix of a user-defined engine."""
+    said = [OWN.get((row["origin"] or "").partition(" ")[0]), row["implausible"] and MARK]
+    return f" ({', '.join(filter(None, said))})" if any(said) else ""
 
 
 def _marked(events: int) -> str:

@@ -26,14 +26,14 @@ high = 1000
 [[parameter]]
 key = 'fault'
 meaning = 'What is wrong.'
-words = ['none', 'throws', 'crashes', 'never_returns', 'odd_status', 'deep']
+words = ['none', 'throws', 'crashes', 'never_returns', 'odd_status', 'deep', 'no_visits', 'early']
 [[preset]]
 name = 'plain'
 values.entry = { value = '10 ns', source = 'assumed', note = 'a test' }
 values.fault = { value = 'none', source = 'assumed', note = 'a test' }
 )";
 
-enum class Fault { none, throws, crashes, never_returns, odd_status, deep };
+enum class Fault { none, throws, crashes, never_returns, odd_status, deep, no_visits, early };
 
 bool accepts(const mb_operation &pattern, const mb_operation &message) {
   return ((pattern.bits ^ message.bits) & ~pattern.ignore) == 0 &&
@@ -80,6 +80,9 @@ struct Walk {
     const std::uint64_t begin = free_at > now ? free_at : now;
     answer.waiting = begin - now;
     free_at = answer.at = begin + entry * visits;
+    // Where no check comes, as above.
+    if (fault == Fault::early && posted.size() > 60 && now > 1000) answer.at = now - 1000;
+    if (fault == Fault::no_visits) answer.visits = 0;
     done.push_back(answer);
     return MB_OK;
   }

@@ -289,7 +289,11 @@ impl<'a> DrivenEngine<'a> {
         let expected = &mut self.expected[index];
         let who = describe(index, expected.op);
         if completion.at < expected.accepted {
-            return Err(format!("{who}: answered at {}, but accepted at {}", completion.at, expected.accepted));
+            let (at, accepted) = (completion.at, expected.accepted);
+            return Err(format!(
+                "{who}: answers early: at {at}, {} before it was accepted at {accepted}",
+                accepted - at
+            ));
         }
         let delays = completion.delays.waiting + completion.delays.beyond;
         if delays > completion.at - expected.accepted {

@@ -157,6 +157,9 @@ def _show(comparison: Comparison) -> None:
                 tables.line()
                 spare = summary.MEASURED_SPARE
                 tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
+            if block.implausible:
+                tables.line()
+                tables.show(block.implausible_title, summary.HEADINGS, block.implausible, spare=summary.SPARE)
             tables.line()
     with tables.ignoring_closed_pipe():
         sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from matchbench import tables
+from matchbench.implausible import MARK
 from matchbench.sweep import analysis
 from matchbench.sweep.analysis import Point
 from matchbench.sweep.result import Sweep, cost_column, envelope, shown
@@ -32,11 +33,19 @@ def sentences(sweep: Sweep) -> Iterator[str]:
         yield f"Tried {sweep.variants.height} of {size} combinations (method {sweep.study.method})."
     column = sweep.measure_column()
     ranked = sweep.ranked()
+    doubtful = sweep.variants.filter(pl.col("implausible").is_not_null())
+    if not doubtful.is_empty():
+        first, verb = doubtful.row(0, named=True), "is" if doubtful.height == 1 else "are"
+        yield (
+            f"{doubtful.height} of {sweep.variants.height} variants {verb} {MARK} and not ranked; "
+            f"{first['variant']}: {first['implausible']}."
+        )
     if ranked.is_empty():
-        yield "No variant finished on every trace; nothing is ranked."
+        others = "other " if not doubtful.is_empty() else ""
+        yield f"No {others}variant finished on every trace; nothing is ranked."
         return
-    if ranked.height < sweep.variants.height:
-        yield f"{sweep.variants.height - ranked.height} of {sweep.variants.height} variants did not finish."
+    if unfinished := sweep.variants.height - ranked.height - doubtful.height:
+        yield f"{unfinished} of {sweep.variants.height} variants did not finish."
     traces = len(sweep.study.traces)
     means = f" (geometric mean of {traces} traces)" if traces > 1 else ""
     best = ranked.filter("best").row(0, named=True)

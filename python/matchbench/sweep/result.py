@@ -121,8 +121,16 @@ class Sweep:
         return MEASURES[self.measure]
 
     def ranked(self) -> pl.DataFrame:
-        """Give the variants that finished on every trace, in the order in which they were tried."""
-        return self.variants.filter(pl.col("finished") & pl.col(self.measure_column()).is_not_null())
+        """Give the variants that are ranked, in the order in which they were tried.
+
+        They finished on every trace, and did nothing that no engine can do.
+        """
+        return _ranked(self.variants, self.measure_column())
+
+
+def _ranked(variants: pl.DataFrame, column: str) -> pl.DataFrame:
+    known = pl.col("finished") & pl.col(column).is_not_null()
+    return variants.filter(known & pl.col("implausible").is_null())
 
 
 def result_of(run: SweepRun) -> Sweep:
@@ -282,6 +290,7 @@ def _variants(
                 "slowdown": _mean(mine["slowdown"]),
                 "slowdown_max": mine["slowdown"].max() if mine["slowdown"].null_count() == 0 else None,
                 "match_latency_mean_ns": _mean(mine["match_latency_mean_ns"].drop_nulls()),
+                "implausible": next(iter(mine["implausible"].drop_nulls()), None),
             }
         )
     schema = {
@@ -290,6 +299,7 @@ def _variants(
         "slowdown": pl.Float64(),
         "slowdown_max": pl.Float64(),
         "match_latency_mean_ns": pl.Float64(),
+        "implausible": pl.String(),
     }
     return pl.concat([frame, pl.DataFrame(found, schema=schema)], how="horizontal")
 
@@ -305,7 +315,7 @@ def _measure(run: SweepRun, variants: pl.DataFrame) -> str:
     for objective in run.study.objectives:
         if objective in MEASURES:
             return objective
-    times = variants.filter(pl.col("finished"))["slowdown"].drop_nulls()
+    times = _ranked(variants, "slowdown")["slowdown"].drop_nulls()
     least, most = times.min(), times.max()
     if isinstance(least, float) and isinstance(most, float) and most - least < analysis.GAIN_LEAST * least:
         return "latency"
@@ -321,7 +331,7 @@ def _marked(
 ) -> pl.DataFrame:
     """Add the columns `best`, `pareto` and `knee`."""
     column = MEASURES[measure]
-    rows = variants.with_row_index("_at").filter(pl.col("finished") & pl.col(column).is_not_null())
+    rows = _ranked(variants.with_row_index("_at"), column)
     compared = [MEASURES.get(name, name) for name in objectives] or [column]
     if cost and not set(compared) - set(MEASURES.values()):
         compared.append(cost[0])

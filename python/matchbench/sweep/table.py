@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from matchbench import tables
+from matchbench.implausible import MARK
 from matchbench.sweep.result import Sweep
 
 LEGEND = (
@@ -48,8 +49,12 @@ def _cells(sweep: Sweep, row: Mapping[str, Any]) -> tuple[str, ...]:
         *(["-" if row["slowdown_max"] is None else f"{row['slowdown_max']:.4f}"] if _worst(sweep) else []),
         tables.time(row["match_latency_mean_ns"]),
         *(_cost(row, name) for name in _costs(sweep)),
-        ", ".join(name for name in ("best", "knee", "pareto") if row[name]),
+        ", ".join([*(name for name in ("best", "knee", "pareto") if row[name]), *_doubt(row)]),
     )
+
+
+def _doubt(row: Mapping[str, Any]) -> list[str]:
+    return [MARK] if row["implausible"] else []
 
 
 def _worst(sweep: Sweep) -> list[str]:

@@ -33,6 +33,12 @@ enum Fault {
     Random,
     /// Deep lists are searched from the other end: no case is so long.
     WrongWhenDeep,
+    /// No entry is said to be visited.
+    NoVisits,
+    /// Answers take no time.
+    NoTime,
+    /// Answers take a picosecond.
+    TooFast,
 }
 
 /// Parameters of the engine.
@@ -77,7 +83,12 @@ impl Faulty {
         // The addresses of two living engines differ.
         let somewhere = Box::new(0_u8);
         let odd = std::ptr::from_ref(&*somewhere).addr() as u64 % 1000;
-        let each = if fault == Fault::Random { odd + u64::from(std::process::id()) } else { 1000 };
+        let each = match fault {
+            Fault::Random => odd + u64::from(std::process::id()),
+            Fault::NoTime => 0,
+            Fault::TooFast => 1,
+            _ => 1000,
+        };
         if fault == Fault::Random {
             Box::leak(somewhere);
         }
@@ -95,6 +106,7 @@ impl Engine for Faulty {
         assert!(self.fault != Fault::Panic || self.operations < 4, "operation {} fails", self.operations);
         let deep = self.lists.queue_lengths().posted > 40;
         let (mut outcome, visits) = self.lists.apply(op);
+        let visits = if self.fault == Fault::NoVisits { 0 } else { visits };
         let before = self.pending.last().map(|last| last.outcome);
         match (self.fault, outcome, before) {
             (Fault::WrongOrder, Outcome::Matched(recv, msg), _) if msg.0 > 1 => {

@@ -5,6 +5,7 @@
 //! - [`library`]: an engine in a shared library, called over the interface of `spec/engine.md`.
 //! - [`description`]: the description of an engine by its library, or by its class in Python.
 //! - [`watched`]: a user-defined engine in a replay.
+//! - [`judged`]: what no engine can do, counted in a replay.
 //!
 //! [`check`] runs one on the case corpus and on random streams, with the parameters of the comparison, against the
 //! reference matcher; [`test`] runs the whole test kit. Cost of a check: a fraction of a second; a refused engine is
@@ -13,6 +14,7 @@
 #![expect(unsafe_code, reason = "the user's libraries are loaded and called")]
 
 pub mod description;
+pub mod judged;
 pub mod library;
 pub mod program;
 pub mod watched;

@@ -88,7 +88,11 @@ impl<E: ReplayEngine> Watched<E> {
             reference.open.remove(&outcome);
         }
         if at < accepted {
-            fault(format!("`{outcome}` of {at} answers an operation that was accepted at {accepted}"));
+            fault(format!(
+                "it answers early: `{outcome}` at {at}, {} before its operation was accepted at {accepted}; \
+                 no engine is faster than the bound, which answers at that time",
+                accepted - at
+            ));
         }
         let (parts, open) = (delays.waiting + delays.beyond, at - accepted);
         if parts > open {
@@ -130,7 +134,8 @@ impl<E: ReplayEngine> Engine for Watched<E> {
         let event = self.engine.next_event();
         match event {
             Some(at) if at < self.now => {
-                fault(format!("its next event is at {at}, but it was brought to {} before", self.now));
+                let early = if self.owed > 0 { "it answers early: " } else { "" };
+                fault(format!("{early}its next event is at {at}, but it was brought to {} before", self.now));
             }
             None if self.owed > 0 && self.reference.is_some() => {
                 fault(format!("it has no event, but {} operations have no answer", self.owed));

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use mb_catalog::EngineChoice;
-use mb_core::{EngineFault, Source};
+use mb_core::{Engine, EngineFault, Picos, Source};
+use mb_own::judged::{self, JudgedEngine, Judgement, Judgements};
 use mb_own::library;
 use mb_own::{Check, EngineVerdict};
 use mb_testkit::drive::{Fetch, Offer, Visits, judge};
@@ -73,7 +74,7 @@ fn every_planted_fault_is_found_and_named() {
         ("wrong_order", Check::Corpus, "the engine says `receive 1 matched message 8`, which answers no open"),
         ("lost_message", Check::Corpus, "never answered; the oracle says `receive"),
         ("time_goes_backwards", Check::Corpus, "its next event is at 1 ps, but it was brought to"),
-        ("before_the_offer", Check::Corpus, "answered at 999 ps, but accepted at 1000 ps"),
+        ("before_the_offer", Check::Corpus, "answers early: at 999 ps, 1 ps before it was accepted at 1000 ps"),
         ("panic", Check::Corpus, "`offer` failed: panicked at workbench/own/examples/faulty.rs:"),
         ("endless_busy", Check::Corpus, "it refused an operation 200000 times in a row"),
         ("endless_events", Check::Corpus, "the engine has events at 1000 ps and never becomes idle"),
@@ -120,6 +121,68 @@ fn a_fault_that_no_check_reaches_ends_the_replay() {
         run(50).unwrap_err().0,
         "it says `receive 4 matched message 1`, which is the outcome of no open operation, \
          expected `receive 3 matched message 1`"
+    );
+}
+
+/// Receives are posted and matched from the youngest on, at depths of `depth` to 1, and two messages by matched probes
+/// at depth 1; what is said of the engine then.
+fn judgement_of(choice: &EngineChoice, depth: u64) -> Judgement {
+    let judgements = Judgements::default();
+    let mut engine = JudgedEngine::new(choice.build().unwrap(), choice.placement(), &judgements);
+    let envelope = |tag| mb_core::Envelope { bits: tag, initiator: mb_core::Initiator(1) };
+    let pattern = |tag| mb_core::Pattern::exactly(envelope(tag));
+    let posts = (1..=depth).map(|tag| mb_core::Op::Post { recv: mb_core::RecvId(tag), pattern: pattern(tag) });
+    let arrive = |tag| mb_core::Op::Arrive { msg: mb_core::MsgId(tag), envelope: envelope(tag) };
+    let late = [depth + 1, depth + 2];
+    let probe = |tag| mb_core::Op::MatchedProbe { probe: mb_core::ProbeId(tag), pattern: pattern(tag) };
+    let ops = posts.chain((1..=depth).rev().map(arrive)).chain(late.map(arrive)).chain(late.map(probe));
+    let (mut now, mut done) = (Picos(1000), Vec::new());
+    for op in ops {
+        assert_eq!(engine.offer(now, op), mb_core::Accepted::Yes);
+        // Longer than any operation: none waits for an older one.
+        now += Picos(10_000_000);
+        engine.run_until(now, &mut done);
+    }
+    assert_eq!(done.len() as u64, 2 * depth + 4);
+    drop(engine);
+    judged::sum(&judgements)
+}
+
+#[test]
+fn what_no_engine_can_do_is_counted_and_honest_engines_do_none_of_it() {
+    let honest = Judgement { matches: 12, ..Judgement::default() };
+    let too_fast = |fastest| Judgement { too_fast: 12, fastest: Some(Picos(fastest)), ..honest };
+    assert_eq!(judgement_of(&faulty("none"), 10), honest);
+    // 10 + 9 + ... + 1, and 1 for each probe.
+    let unvisited = Judgement { unvisited: 12, unvisited_depth: (57, 10), ..honest };
+    assert_eq!(judgement_of(&faulty("no_visits"), 10), unvisited);
+    assert_eq!(judgement_of(&faulty("no_time"), 10), too_fast(0));
+    assert_eq!(judgement_of(&faulty("too_fast"), 10), too_fast(1));
+    let outside = library::choose(&path("outside_linear"), Some("software")).unwrap();
+    assert_eq!(judgement_of(&outside, 10), honest);
+    // The same test on every preset of matchbench: hash tables, CAMs and lists. The bound alone is too fast.
+    for choice in mb_catalog::all().unwrap() {
+        let found = judgement_of(&choice, 10);
+        let expected = if choice.spec() == "ideal:zero" { too_fast(0) } else { honest };
+        // Measured engines take the time that a stopwatch gives them: none here.
+        if choice.entry.card.timing != mb_core::Timing::Measured {
+            assert_eq!(found, expected, "{}", choice.spec());
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_answers_early_is_called_that() {
+    let mut engine = faulty("before_the_offer").build().unwrap();
+    let envelope = mb_core::Envelope { bits: 1, initiator: mb_core::Initiator(1) };
+    let found = EngineFault::catch(|| {
+        engine.offer(Picos(5000), mb_core::Op::Arrive { msg: mb_core::MsgId(1), envelope });
+        engine.run_until(Picos(9000), &mut Vec::new());
+    });
+    assert_eq!(
+        found.unwrap_err().0,
+        "it answers early: `message 1 unexpected` at 4999 ps, 1 ps before its operation was accepted at 5000 ps; \
+         no engine is faster than the bound, which answers at that time"
     );
 }
 

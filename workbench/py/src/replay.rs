@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::ControlFlow;
 
-use mb_core::{EngineFault, Picos, Timing};
+use mb_core::{EngineFault, Picos, ReplayEngine, Timing};
 use mb_measure::{ClosedLoopResult, Effort, HostClock, HostMeasureError, NextEngine, PASSES, closed_loop, host};
+use mb_own::judged::{self, JudgedEngine, Judgement, Judgements};
 use mb_replay::{Polls, ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
 use pyo3::prelude::*;
 
@@ -43,6 +44,9 @@ pub(crate) struct Options {
 pub(crate) struct Replayed {
     pub(crate) report: Report,
     pub(crate) measured: Option<(ClosedLoopResult<()>, Option<usize>)>,
+    /// What a user-defined engine did that no engine can do, and the least time of an answer at its placement; `None`
+    /// for an engine of the catalog.
+    pub(crate) judgement: Option<(Judgement, Picos)>,
 }
 
 /// Why a replay or a measurement has no result.
@@ -103,14 +107,22 @@ pub(crate) fn run(
     let work = || {
         // `Engine::new` has built one from the same parameters, so this cannot fail.
         let builder = engine.choice.builder().expect("the parameters were checked when they were chosen");
-        let build = || builder.build();
+        let judgements = Judgements::default();
+        let placement = engine.choice.placement();
+        let build = || -> Box<dyn ReplayEngine> {
+            let built = builder.build();
+            let own = engine.choice.own.is_some();
+            if own { Box::new(JudgedEngine::new(built, placement, &judgements)) } else { built }
+        };
         // Two callers tell of the same work: the replay, and the measurement between two replays.
         let progress = RefCell::new(&mut progress);
         // An engine with times measured before is replayed as a model is.
         let is_timed_here = engine.choice.entry.card.timing == Timing::Measured && build().bare_run(&[]).is_some();
         if !is_timed_here {
             let report = replay(&mut || build(), &mut |done, all| progress.borrow_mut().tell(done, all))?;
-            return Ok(Replayed { report, measured: None });
+            let judgement =
+                engine.choice.own.as_ref().map(|_| (judged::sum(&judgements), judged::least_time(placement)));
+            return Ok(Replayed { report, measured: None, judgement });
         }
         let pinned = host::Pinned::new();
         let at = Cell::new((0, 1));
@@ -125,7 +137,7 @@ pub(crate) fn run(
         let found = closed_loop(&build, &Effort::default(), &mut HostClock::new(), &mut pass, &mut keep_on)?;
         let ClosedLoopResult { replay, measurement, same_order } = found;
         let measured = Some((ClosedLoopResult { replay: (), measurement, same_order }, pinned.core));
-        Ok::<_, Refused>(Replayed { report: replay, measured })
+        Ok::<_, Refused>(Replayed { report: replay, measured, judgement: None })
     };
     let replayed = py.detach(|| EngineFault::catch(work));
     raise_interrupt()?;

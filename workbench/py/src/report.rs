@@ -4,6 +4,7 @@
 
 use mb_core::Picos;
 use mb_measure::{ClosedLoopResult, OperationKind, host};
+use mb_own::judged::Judgement;
 use mb_replay::{LatencyBin, Totals};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -96,7 +97,7 @@ fn latencies<'py>(py: Python<'py>, bins: &[LatencyBin]) -> PyResult<Bound<'py, P
 
 /// The whole report.
 pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<Bound<'py, PyDict>> {
-    let Replayed { report, measured } = replayed;
+    let Replayed { report, measured, judgement } = replayed;
     let ranks = totals(py, &report.ranks.iter().map(|rank| &rank.totals).collect::<Vec<_>>())?;
     columns!(ranks, report.ranks, |row| { "rank" => row.rank });
 
@@ -145,8 +146,24 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     all.set_item("notes", &report.notes)?;
     let sizing = if report.sizing.is_empty() { None } else { Some(sizing::to_python(py, &report.sizing)?) };
     all.set_item("sizing", sizing)?;
+    all.set_item("judgement", judgement.as_ref().map(|(found, least)| judged(py, found, *least)).transpose()?)?;
     all.set_item("measured", measured.as_ref().map(|(found, core)| measurement(py, found, *core)).transpose()?)?;
     Ok(all)
+}
+
+/// What a user-defined engine did that no engine can do.
+fn judged<'py>(py: Python<'py>, found: &Judgement, least: Picos) -> PyResult<Bound<'py, PyDict>> {
+    let (depth_sum, depth_max) = found.unvisited_depth;
+    let mean = (found.unvisited > 0).then(|| depth_sum as f64 / found.unvisited as f64);
+    let dict = PyDict::new(py);
+    dict.set_item("matches", found.matches)?;
+    dict.set_item("unvisited", found.unvisited)?;
+    dict.set_item("unvisited_depth_mean", mean)?;
+    dict.set_item("unvisited_depth_max", depth_max)?;
+    dict.set_item("too_fast", found.too_fast)?;
+    dict.set_item("fastest_ns", found.fastest.map(ns))?;
+    dict.set_item("least_ns", ns(least))?;
+    Ok(dict)
 }
 
 /// What was measured for a replay: on what, how, and a row for all operations and for each kind
