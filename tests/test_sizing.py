@@ -15,10 +15,17 @@ import pytest
 
 import matchbench as mb
 from matchbench import columns, sizing_page
+from matchbench.answer_text import percent
 from matchbench.pages import unbroken
+from matchbench.sizing_page import COSTS
+from matchbench.sizing_recommendation import Alternative, Recommendation, least_entries
+from matchbench.sweep.hardware import Costs
+from matchbench.sweep.study import OBJECTIVES
+from matchbench.sweep.table import LEGEND
 
 if TYPE_CHECKING:
     from matchbench.native_types import Report
+    from tests.conftest import Command
 
 ROOT = Path(__file__).parent.parent
 TRACES = sorted((ROOT / "traces").glob("*.tar.xz"))
@@ -86,9 +93,9 @@ def _curve(report: Report, holds: str, entries: int) -> tuple[int, ...]:
     """Give what the curve of a replay says about posted receives and unexpected messages."""
     assert report["sizing"] is not None
     curves = pl.DataFrame(report["sizing"]["curves"], infer_schema_length=None)
-    rows = curves.filter(pl.col("rank").is_null(), pl.col("entries") <= entries, measure=holds).sort(
-        "entries"
-    )
+    rows = curves.filter(
+        pl.col("rank").is_null(), pl.col("structure_entries") <= entries, measure=holds
+    ).sort("structure_entries")
     posted, unexpected = (rows.filter(queue=queue)["value"].to_list() for queue in ("posted", "unexpected"))
     return int(posted[-1]) if posted else 0, int(unexpected[-1]) if unexpected else 0
 
@@ -134,7 +141,7 @@ def test_the_command_answers_first_and_writes_tables_and_a_page(tmp_path: Path) 
     )
     first = done.stdout.splitlines()[0]
     assert first.startswith("tasks-16: ")
-    assert ": 1 posted entry covers 99.9 % of searches; rank " in first
+    assert ": 1 structure entry covers 99.9 % of searches among posted receives; rank " in first
     written = json.loads((tmp_path / "sizes/sizing.json").read_text())
     assert written["answer"][0] == first
     assert {row["engine"] for row in written["costs"]} == {"alpu"}
@@ -180,8 +187,71 @@ def test_wrong_input_is_refused_with_what_was_expected() -> None:
         with pytest.raises(mb.MatchbenchError, match="buckets: found 0, expected at least 1"):
             mb.size(trace, costs=[], buckets=[0])
         found = mb.size(trace, costs=[])
-        with pytest.raises(mb.MatchbenchError, match="entries: found -1, expected at least 0"):
+        with pytest.raises(mb.MatchbenchError, match="structure_entries: found -1, expected at least 0"):
             found.overflows(-1, trace=trace.name, queue="posted")
         with pytest.raises(mb.MatchbenchError, match=r"trace `other`, .*: found no curve `oldest_of_queue`"):
             found.overflows(1, trace="other", queue="posted")
     assert sizing_page.cost_rows(found, trace.name) == []
+
+
+def test_the_recommendation_for_a_known_depth_is_that_depth(deep: mb.Trace, matchbench: Command) -> None:
+    """64 receives and the one behind them are posted at a time, in 10 rounds; 1 of 670 is above 99.9 %."""
+    found = mb.size(deep, costs=["cam_list"]).recommendation
+    assert (found.structure_entries, found.held, found.covered) == (65, 1.0, 1.0)
+    # A CAM for each queue.
+    assert (found.engine, found.parameter) == ("cam_list:two_level", "cam")
+    assert (found.engine_entries, found.memory_entries) == (130, 65536)
+    replayed = mb.compare(deep, [mb.engine("cam_list", cam=cam) for cam in (32, 65)])
+    half, whole = replayed.results.filter(engine="cam_list").sort("time_ns", descending=True)["time_ns"]
+    assert found.half is not None
+    assert found.half.structure_entries == 32
+    assert found.half.change == pytest.approx(half / whole - 1)
+    assert found.twice == Alternative(structure_entries=130, change=0.0)
+    done = matchbench("size", str(deep.path), "-e", "cam_list")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(found)
+    assert str(found) == (
+        "Recommendation: 65 structure entries (cam_list:two_level with cam=65, one structure for each queue; "
+        "130 engine entries and 65 536 memory entries in all). They hold 100 % of the insertions, and 100 % "
+        f"of the searches end within them. Half as many (32) make the program {percent(found.half.change)} "
+        "slower, twice as many (130) do not change the run time."
+    )
+
+
+def test_a_recommendation_without_costs_says_so_and_none_is_needed_where_nothing_waits(
+    deep: mb.Trace,
+) -> None:
+    counted = mb.size(deep, costs=[]).recommendation
+    assert (counted.structure_entries, counted.engine, counted.half) == (65, None, None)
+    assert str(counted).endswith("What half and twice as many cost was not replayed.")
+    nothing = Recommendation(structure_entries=0, holds="oldest_of_queue", held=1.0, covered=1.0)
+    assert str(nothing) == "Recommendation: no entry; no receive or message ever waits in a queue."
+
+
+def test_the_recommended_entries_hold_999_of_1000_insertions_into_either_queue() -> None:
+    def curve(queue: str, values: dict[int, int]) -> pl.DataFrame:
+        same = {"trace": "t", "rank": None, "queue": queue, "measure": "oldest_of_queue"}
+        rows = [{**same, "structure_entries": size, "value": float(value)} for size, value in values.items()]
+        return pl.DataFrame(rows, schema_overrides={"rank": pl.Int64()})
+
+    # 2000 insertions: 2 may overflow. Of the other queue all are held by 3.
+    posted = curve("posted", {0: 2000, 1: 300, 8: 3, 20: 2, 90: 0})
+    assert least_entries(pl.concat([posted, curve("unexpected", {0: 10, 3: 0})]), "oldest_of_queue") == 20
+    # One queue is not hidden behind the other one's number of insertions.
+    assert least_entries(pl.concat([posted, curve("unexpected", {0: 2, 50: 0})]), "oldest_of_queue") == 50
+    assert least_entries(curve("posted", {0: 0}), "oldest_of_queue") == 0
+
+
+def test_size_and_sweep_count_entries_under_the_same_two_names(deep: mb.Trace) -> None:
+    sized = mb.size(deep, costs=["cam_list"]).costs.filter(structure_entries=65).row(0, named=True)
+    costs = Costs().of(mb.engine("cam_list", cam=65))
+    assert (sized["engine_entries"], sized["memory_entries"]) == (costs.engine_entries, costs.memory_entries)
+    assert sized["engine_entries"] == 2 * sized["structure_entries"]
+    assert COSTS.count(">structure entries") == 1
+    for name in ("engine entries", "memory entries"):
+        assert sum(name in each for each in COSTS) == 1
+        assert name in LEGEND
+    # No column of either command is called entries without saying whose.
+    assert ">entries" not in COSTS
+    assert "entries" not in {*columns.SIZING["costs"], *columns.SIZING["curves"]}
+    assert "entries" not in OBJECTIVES

@@ -101,7 +101,7 @@ def test_means_over_traces_are_geometric_and_the_deepest_cam_is_fastest(filled: 
         assert row["slowdown_max"] == mine["slowdown"].max()
     # 64 receives are ahead of each match of `deep`: only the largest CAM holds them all.
     assert sweep.variants.filter("best")["variant"].to_list() == ["cam=128"]
-    assert sweep.variants["entries"].to_list() == [2 * int(value) for value in VALUES]
+    assert sweep.variants["engine_entries"].to_list() == [2 * int(value) for value in VALUES]
 
 
 def test_results_in_the_cache_are_not_replayed(
@@ -273,7 +273,7 @@ def test_an_optimizer_finds_the_best_and_repeats_itself(deep: mb.Trace, tmp_path
         "designs": designs,
         "method": "optimizer",
         "budget": 12,
-        "objectives": ("time", "entries"),
+        "objectives": ("time", "engine_entries"),
     }
     one, two = (swept([deep], cache, **fields)[0] for cache in (tmp_path, None))
     assert same(one, two)
@@ -314,7 +314,9 @@ def test_areas_of_hardware_come_before_published_ones(tmp_path: Path) -> None:
 
 
 def test_a_study_is_read_as_it_was_written(deep: mb.Trace, tmp_path: Path) -> None:
-    study = study_of(deep, method="random", budget=7, seed=3, limit_s=90.0, objectives=("latency", "entries"))
+    study = study_of(
+        deep, method="random", budget=7, seed=3, limit_s=90.0, objectives=("latency", "engine_entries")
+    )
     (tmp_path / "study.toml").write_text(study.text(tmp_path))
     again = read_study(tmp_path / "study.toml")
     assert again.text(tmp_path) == study.text(tmp_path)
@@ -328,7 +330,7 @@ def test_a_study_of_figures_may_have_a_sweep(tmp_path: Path) -> None:
     path.write_text('sweep = { traces = ["t"] }\n' + figures)
     designs = {design.name: design.engine for design in read_study(path).designs}
     assert designs["p2l4"] == "cam_list:p2l4"
-    assert read_study(shipped / "cam_entries" / "study.toml").objectives == ("latency", "entries")
+    assert read_study(shipped / "cam_entries" / "study.toml").objectives == ("latency", "engine_entries")
 
 
 STUDY = '[sweep]\ntraces = ["t"]\n[[design]]\nengine = "cam_list"\nvary = ["cam=1,2"]\n'
@@ -416,7 +418,10 @@ def test_a_damaged_study_is_refused(text: str, message: str, tmp_path: Path) -> 
         (["--method", "best"], "method: found `best`, expected one of: grid, random, optimizer"),
         (["--plots", "--table-only"], "--plots: found together with --table-only, expected one of them"),
         (["-e", "host_native"], "design `host_native:"),
-        (["-e", "linear", "--objectives", "time,entries"], "objectives: engine `linear` has no `entries`"),
+        (
+            ["-e", "linear", "--objectives", "time,engine_entries"],
+            "objectives: engine `linear` has no `engine_entries`",
+        ),
         (["--areas", "none.toml"], "none.toml: cannot be read: No such file or directory"),
         (["--cache", "/proc/none"], "/proc/none: cannot write the cache: "),
         (["-o", "/proc/none"], "/proc/none: cannot create it in /proc: "),

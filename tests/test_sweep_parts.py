@@ -109,11 +109,11 @@ def test_the_last_doubling_begins_at_half_of_the_last_value_or_less() -> None:
 def test_costs_are_compared_by_area_only_if_all_have_one_of_the_same_unit() -> None:
     def hardware(entries: int | None, area: float | None, unit: str = "ALM") -> Hardware:
         known = Area(value=area, unit=unit, kind="published", source="") if area else None
-        return Hardware(entries=entries, memory_entries=7, area=known)
+        return Hardware(engine_entries=entries, memory_entries=7, area=known)
 
     assert cost_axis([hardware(1, 5), hardware(2, 6)]) == ("area", "ALM")
-    assert cost_axis([hardware(1, 5), hardware(2, 6, "mm2")]) == ("entries", "entries")
-    assert cost_axis([hardware(1, 5), hardware(2, None)]) == ("entries", "entries")
+    assert cost_axis([hardware(1, 5), hardware(2, 6, "mm2")]) == ("engine_entries", "engine entries")
+    assert cost_axis([hardware(1, 5), hardware(2, None)]) == ("engine_entries", "engine entries")
     assert cost_axis([hardware(1, 5), hardware(1, 5)]) is None
     assert cost_axis([hardware(None, None), hardware(2, 6)]) is None
 

@@ -396,7 +396,7 @@ STATS = {
 STATS_SCHEMA = pl.Schema({name: column.type for name, column in STATS.items()})
 """Names and types of these numbers."""
 
-_NEED = "entries that cover {} of it"
+_NEED = "structure entries that cover {} of it"
 
 SIZING = {
     "curves": {
@@ -407,9 +407,12 @@ SIZING = {
             _STR,
             "",
             "`oldest_of_queue` or `places_of_both`: overflows of a structure that holds these; "
-            "`searches`: searches that go on beyond the oldest `entries`; `time`: time with a longer queue",
+            "`searches`: searches that go on beyond the oldest `structure_entries`; `time`: time with a "
+            "longer queue",
         ),
-        "entries": Column(_I64, "entries", "size from which on the value holds, up to the next row"),
+        "structure_entries": Column(
+            _I64, "entries", "size of one structure from which on the value holds, up to the next row"
+        ),
         "value": Column(_F64, "", "count, or ns for `time`"),
     },
     "needs": {
@@ -443,7 +446,17 @@ SIZING = {
         "engine": RESULTS["engine"],
         "preset": RESULTS["preset"],
         "parameter": Column(_STR, "", "the parameter with the size of the structure"),
-        "entries": Column(_I64, "entries", "its value"),
+        "structure_entries": Column(_I64, "entries", "its value: entries of one structure"),
+        "engine_entries": Column(
+            _I64,
+            "entries",
+            "entries of the whole engine, for both queues, that are searched at once or cached; null if it "
+            "has none, or they are unknown",
+        ),
+        "memory_entries": Column(
+            _I64, "entries", "entries of the whole engine, for both queues, in memory on the NIC; likewise"
+        ),
+        "implausible": RESULTS["implausible"],
         **{
             name: RESULTS[name]
             for name in (

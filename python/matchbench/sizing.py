@@ -2,26 +2,36 @@
 """How many entries a matching structure needs for a trace, and what too few cost on engines that have one.
 
 Counts come from one replay of each trace (`mb_replay::sizing`); `docs/sizing.md` defines them. Costs come
-from replays with other sizes. Nothing is fitted or interpolated here.
+from replays with other sizes. Nothing is fitted or interpolated here. Sizes are structure entries: those of
+one structure, of which an engine may have one for each queue.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from matchbench import _native, columns, interruptible, own_engines
+from matchbench import _native, columns, implausible, interruptible, own_engines
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.native_types import Progress, Report
 from matchbench.output import whole_directory, write_file, write_table
 from matchbench.replay_config import ReplayConfig
 from matchbench.result_tables import REFERENCE, label_of
+from matchbench.sizing_recommendation import (
+    Recommendation,
+    alternative,
+    fastest,
+    least_entries,
+    shares,
+)
+from matchbench.sweep.hardware import Costs
 from matchbench.trace import Trace
 
 BUCKETS = (4, 16, 64, 256)
@@ -42,16 +52,18 @@ class Sizings:
     Parameters
     ----------
     curves
-        Overflows, and searches and time beyond a structure, at every number of entries; of each rank, and of
-        all with a null `rank`.
+        Overflows, and searches and time beyond a structure, at every number of structure entries; of each
+        rank, and of all with a null `rank`.
     needs
-        Entries that cover 50, 90, 99, 99.9 and 100 %; by rank, and by communicator.
+        Structure entries that cover 50, 90, 99, 99.9 and 100 %; by rank, and by communicator.
     buckets
         Longest bucket and search length with the queues divided by source.
     costs
         Replays on engines with a structure of a few sizes.
     engine
         The engine whose replay gave the first three, as `engine:preset`.
+    recommendation
+        One number of structure entries, what they hold, and what half and twice as many cost.
     """
 
     curves: pl.DataFrame
@@ -59,15 +71,22 @@ class Sizings:
     buckets: pl.DataFrame
     costs: pl.DataFrame
     engine: str
+    recommendation: Recommendation
 
     def overflows(
-        self, entries: int, *, trace: str, queue: str, rank: int | None = None, holds: str = "oldest_of_queue"
+        self,
+        structure_entries: int,
+        *,
+        trace: str,
+        queue: str,
+        rank: int | None = None,
+        holds: str = "oldest_of_queue",
     ) -> int:
-        """Give the overflows of a structure of `entries`.
+        """Give the overflows of a structure of this size.
 
         Parameters
         ----------
-        entries
+        structure_entries
             Its size, 0 or more.
         trace, queue, rank
             The curve: a trace's name, `posted` or `unexpected`, and a rank; all ranks without one.
@@ -79,15 +98,15 @@ class Sizings:
         MatchbenchError
             When there is no such curve.
         """
-        if entries < 0:
-            msg = f"entries: found {entries}, expected at least 0"
+        if structure_entries < 0:
+            msg = f"structure_entries: found {structure_entries}, expected at least 0"
             raise MatchbenchError(msg)
         curve = self.curves.filter(
             pl.col("trace") == trace,
             pl.col("queue") == queue,
             pl.col("measure") == holds,
             pl.col("rank").eq_missing(pl.lit(rank, dtype=pl.Int64)),
-            pl.col("entries") <= entries,
+            pl.col("structure_entries") <= structure_entries,
         )
         if curve.is_empty():
             place = f"trace `{trace}`, queue `{queue}`, rank {rank}"
@@ -137,6 +156,10 @@ class Sizings:
                 "needs": self.needs.to_dicts(),
                 "buckets": self.buckets.to_dicts(),
                 "costs": self.costs.to_dicts(),
+                "recommendation": {
+                    "text": str(self.recommendation),
+                    **dataclasses.asdict(self.recommendation),
+                },
             }
             write_file(partial / "sizing.json", json.dumps(everything, indent=1) + "\n")
             write_file(partial / "sizing.html", page(self, charts=charts))
@@ -195,7 +218,10 @@ def size(
         own_engines.check(each)
     network = Network(config.network, **config.network_parameters)
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.SIZING}
-    replays = _Replays(network, config, len(traces) * (2 + len(limited) * len(_COST_SHARES)), progress)
+    # Three more for the recommendation.
+    total = len(traces) * (2 + len(limited) * len(_COST_SHARES) + 3 * bool(limited))
+    replays = _Replays(network, config, total, progress)
+    times_ns: dict[str, float] = {}
     for trace in traces:
         trace.check()
         first = replays.run(trace, chosen, list(buckets))
@@ -210,8 +236,9 @@ def size(
         needs = tables["needs"]
         is_reference = not limited or label_of(chosen) == REFERENCE
         reference = first if is_reference else replays.run(trace, Engine(REFERENCE), None)
+        times_ns[trace.name] = reference["total"]["time_ns"][0]
         rows = [
-            _cost(replays.run(trace, changed, None), changed, key, reference["total"]["time_ns"][0])
+            _cost(replays.run(trace, changed, None), changed, key, times_ns[trace.name])
             for each, key in limited
             for changed in _of_sizes(each, key, _sizes(needs))
         ]
@@ -221,11 +248,89 @@ def size(
         for name, table in tables.items():
             named = table.with_columns(trace=pl.lit(trace.name, dtype=pl.String()))
             found[name].append(named.select(columns.SIZING[name].keys()))
-    replays.end()
     joined = {
         name: pl.concat([pl.DataFrame(schema=_schema(name)), *frames]) for name, frames in found.items()
     }
-    return Sizings(engine=label_of(chosen), **joined)
+    recommendation = _recommend(joined, traces, limited, replays, times_ns)
+    replays.end()
+    return Sizings(engine=label_of(chosen), recommendation=recommendation, **joined)
+
+
+def _recommend(
+    found: dict[str, pl.DataFrame],
+    traces: Sequence[Trace],
+    limited: Sequence[tuple[Engine, str]],
+    replays: _Replays,
+    times_ns: Mapping[str, float],
+) -> Recommendation:
+    """Choose the size from the curves and the engine from the costs; replay it, and half and twice of it."""
+    curves = found["curves"]
+    rules = {label_of(each): (each, key, (_structure(each) or ("", ""))[1]) for each, key in limited}
+    ruled = [label for label, (_, _, holds) in rules.items() if holds != _WITHOUT_CURVE]
+    label = fastest(found["costs"], ruled)
+    holds = rules[label][2] if label else "oldest_of_queue"
+    of_searches = found["needs"].filter(
+        pl.col("rank").is_null(), pl.col("communicator").is_null(), of="searches"
+    )
+    searches = float(of_searches["total"].sum())
+    count = least_entries(curves, holds)
+    held, covered = shares(curves, searches, holds, count)
+    if label is None or not count:
+        return Recommendation(structure_entries=count, holds=holds, held=held, covered=covered)
+    engine, key, _ = rules[label]
+    slowdowns: dict[int, dict[str, float | None]] = {}
+    chosen = _first(_of_sizes(engine, key, [count]))
+    if chosen is None:
+        return Recommendation(structure_entries=count, holds=holds, held=held, covered=covered)
+    count = _size_of(chosen, key)
+    held, covered = shares(curves, searches, holds, count)
+    wanted = {size: _first(_of_sizes(engine, key, [size])) for size in (count, count // 2, 2 * count) if size}
+    for size, changed in wanted.items():
+        if changed is None:
+            continue
+        for trace in traces:
+            known = found["costs"].filter(
+                pl.format("{}:{}", "engine", "preset") == label,
+                trace=trace.name,
+                structure_entries=_size_of(changed, key),
+            )
+            if known.is_empty():
+                report = replays.run(trace, changed, None)
+                row = _cost(report, changed, key, times_ns[trace.name])
+                slowdown = None if report["unfinished"]["rank"] else row["slowdown"]
+            else:
+                slowdown = known["slowdown"][0]
+            slowdowns.setdefault(size, {})[trace.name] = slowdown
+    others = {
+        size: alternative(_size_of(changed, key), slowdowns[size], slowdowns[count])
+        for size, changed in wanted.items()
+        if changed is not None and _size_of(changed, key) != count
+    }
+    whole = Costs().of(chosen)
+    return Recommendation(
+        structure_entries=count,
+        holds=holds,
+        held=held,
+        covered=covered,
+        engine=label,
+        parameter=key,
+        engine_entries=whole.engine_entries,
+        memory_entries=whole.memory_entries,
+        half=others.get(count // 2),
+        twice=others.get(2 * count),
+    )
+
+
+def _first(engines: Iterator[Engine]) -> Engine | None:
+    """Give the first engine; None if its size is out of range."""
+    try:
+        return next(engines, None)
+    except MatchbenchError:
+        return None
+
+
+def _size_of(engine: Engine, key: str) -> int:
+    return int(next(each["value"] for each in engine.parameters() if each["name"] == key))
 
 
 def _schema(table: str) -> dict[str, pl.DataType]:
@@ -334,14 +439,17 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
 def _cost(report: Report, engine: Engine, key: str, reference_ns: float) -> dict[str, Any]:
     """Make a row of `costs`."""
     total = {name: values[0] for name, values in report["total"].items()}
-    value = next(each["value"] for each in engine.parameters() if each["name"] == key)
+    whole = Costs().of(engine)
     overflows = total["posted_overflows"] + total["unexpected_overflows"]
     beyond_ns = (total["match_beyond_mean_ns"] or 0.0) * total["matches"]
     return {
         "engine": engine.name,
         "preset": engine.preset,
         "parameter": key,
-        "entries": int(value),
+        "structure_entries": _size_of(engine, key),
+        "engine_entries": whole.engine_entries,
+        "memory_entries": whole.memory_entries,
+        "implausible": implausible.reason(report["judgement"], engine.placement),
         "posted_overflows": total["posted_overflows"],
         "unexpected_overflows": total["unexpected_overflows"],
         "spilled": total["spilled"],
@@ -368,7 +476,7 @@ def _answer(needs: pl.DataFrame) -> Iterator[str]:
         covering = everywhere["searches"]["p999"]
         entries = "entry covers" if covering == 1 else "entries cover"
         yield (
-            f"{trace}: {covering} {queue} {entries} 99.9 % of searches; "
+            f"{trace}: {covering} structure {entries} 99.9 % of searches among {name}; "
             f"rank {worst['rank']} needs {worst['p100']} to hold its {name} at all times."
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from matchbench import _native, chart_library, pages, report_charts, tables
+from matchbench.implausible import MARK
 from matchbench.report_overview import Chart
 from matchbench.sizing import QUEUES, worst_rank
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _SHARES = {"p50": "50 %", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "p100": "100 %"}
 
 NEEDS = ("queue", "of", *(f">{share}" for share in _SHARES.values()), ">worst rank", ">needs")
-"""Headings of the entries that cover a share; a leading `>` marks a column of numbers."""
+"""Headings of the structure entries that cover a share; a leading `>` marks a column of numbers."""
 
 COMMUNICATORS = (
     "communicator",
@@ -35,11 +36,22 @@ BUCKETS = (
 """Headings of the queues divided by source."""
 
 COSTS = (
-    *("engine", "parameter", ">entries", ">overflows", ">spilled", ">refused", ">slowdown"),
+    *(
+        "engine",
+        "parameter",
+        ">structure entries",
+        ">engine entries",
+        ">memory entries",
+        ">overflows",
+        ">spilled",
+        ">refused",
+        ">slowdown",
+    ),
     *(">match mean", ">search", ">waiting", ">capacity", ">per overflow"),
 )
 """Headings of the replays with other sizes."""
 
+_WHOLE = ("engine_entries", "memory_entries")
 _WIDTH, _HEIGHT, _MARGIN = 560, 260, 90  # pixels; the margin is beside the plotted area
 _COLOURS = {
     "posted, all": "#1f5fa8",
@@ -107,9 +119,10 @@ def cost_rows(sizings: Sizings, trace: str) -> list[tuple[Any, ...]]:
 
     return [
         (
-            f"{row['engine']}:{row['preset']}",
+            f"{row['engine']}:{row['preset']}" + (f" ({MARK})" if row["implausible"] else ""),
             row["parameter"],
-            tables.count(row["entries"]),
+            tables.count(row["structure_entries"]),
+            *("-" if row[name] is None else tables.count(row[name]) for name in _WHOLE),
             marked(row["posted_overflows"] + row["unexpected_overflows"]),
             marked(row["spilled"]),
             marked(row["refused"]),
@@ -142,7 +155,7 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
         {
             "trace": trace,
             "tables": [
-                ("Entries that cover a share", NEEDS, need_rows(sizings, trace)),
+                ("Structure entries that cover a share", NEEDS, need_rows(sizings, trace)),
                 ("By communicator, of its searches", COMMUNICATORS, communicator_rows(sizings, trace)),
                 ("Queues in buckets: source modulo their number", BUCKETS, bucket_rows(sizings, trace)),
                 ("Engines with a structure of a size", COSTS, cost_rows(sizings, trace)),
@@ -158,7 +171,7 @@ def page(sizings: Sizings, *, charts: bool = True) -> str:
         engine=sizings.engine,
         version=_native.version(),
         revision=_native.revision(),
-        answer=sizings.answer(),
+        answer=[*sizings.answer(), str(sizings.recommendation)],
         blocks=blocks,
         library=chart_library.script() if drawn else "",
     )
@@ -191,13 +204,13 @@ def _charts(sizings: Sizings, trace: str) -> list[Chart]:
 
 def _describe(rows: pl.DataFrame, what: str) -> str:
     """Say how many lines there are, and from which size on each is zero."""
-    ends = rows.filter(value=0).group_by("curve", maintain_order=True).agg(pl.col("entries").min())
+    ends = rows.filter(value=0).group_by("curve", maintain_order=True).agg(pl.col("structure_entries").min())
     zero = "; ".join(f"{curve}: {entries}" for curve, entries in ends.iter_rows())
-    return f"Lines: {rows['curve'].n_unique()}. Entries from which on there are no {what}: {zero}."
+    return f"Lines: {rows['curve'].n_unique()}. Structure entries from which on there are no {what}: {zero}."
 
 
 def _line(curve: pl.DataFrame, label: str) -> pl.DataFrame:
-    return curve.select(pl.lit(label).alias("curve"), "entries", "value")
+    return curve.select(pl.lit(label).alias("curve"), "structure_entries", "value")
 
 
 def _overflows(sizings: Sizings, total: pl.DataFrame, trace: str) -> list[pl.DataFrame]:
@@ -210,9 +223,10 @@ def _overflows(sizings: Sizings, total: pl.DataFrame, trace: str) -> list[pl.Dat
         found.append(_line(worst, f"{queue}, rank {rank} (worst)"))
     places = total.filter(measure="places_of_both")
     # The overflows of both queues in one structure: the sum of two step functions.
-    sizes = places.select(pl.col("entries").unique().sort())
+    sizes = places.select(pl.col("structure_entries").unique().sort())
     parts = [
-        sizes.join_asof(places.filter(queue=queue).sort("entries"), on="entries")["value"] for queue in QUEUES
+        sizes.join_asof(places.filter(queue=queue).sort("structure_entries"), on="structure_entries")["value"]
+        for queue in QUEUES
     ]
     found.append(_line(sizes.with_columns(value=parts[0] + parts[1]), "both in one structure, all ranks"))
     return found
@@ -234,11 +248,11 @@ def _steps(rows: pl.DataFrame, what: str) -> report_charts.Spec:
         "mark": {"type": "line", "interpolate": "step-after", "point": {"size": 14}},
         "encoding": {
             "x": {
-                "field": "entries",
+                "field": "structure_entries",
                 "type": "quantitative",
                 "scale": {"type": "symlog", "constant": 1},
-                "axis": {"values": _ticks(rows["entries"]), "format": ",.12~g"},
-                "title": "entries of the structure",
+                "axis": {"values": _ticks(rows["structure_entries"]), "format": ",.12~g"},
+                "title": "structure entries",
             },
             "y": {
                 "field": "value",
@@ -258,7 +272,12 @@ def _steps(rows: pl.DataFrame, what: str) -> report_charts.Spec:
             "opacity": {"condition": {"param": "curves", "value": 1}, "value": 0.15},
             "tooltip": [
                 {"field": "curve"},
-                {"field": "entries", "type": "quantitative", "format": ","},
+                {
+                    "field": "structure_entries",
+                    "type": "quantitative",
+                    "format": ",",
+                    "title": "structure entries",
+                },
                 {"field": "value", "type": "quantitative", "format": ",", "title": what},
             ],
         },

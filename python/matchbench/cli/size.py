@@ -89,6 +89,9 @@ def command(
     """Count how many entries a matching structure needs, and the cost of too few.
 
     One replay gives the overflows of every size; further replays give the costs on engines with a structure.
+    Structure entries are those of one structure, as its parameter counts them; engine and memory entries are
+    those of the whole engine, for both queues, as `matchbench sweep` counts them. The last line recommends
+    one number.
     """
     from matchbench.cli.mu_common import reported_errors
     from matchbench.selection import choose_engines, parse_assignments
@@ -132,12 +135,12 @@ def _show(sizings: Sizings) -> None:
     for trace in sizings.traces:
         blocks: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = [
             (
-                f"{trace}: entries that cover a share",
+                f"{trace}: structure entries that cover a share",
                 sizing_page.NEEDS,
                 sizing_page.need_rows(sizings, trace),
             ),
             (
-                "entries that cover the searches of a communicator",
+                "structure entries that cover the searches of a communicator",
                 sizing_page.COMMUNICATORS,
                 sizing_page.communicator_rows(sizings, trace, MOST_COMMUNICATORS),
             ),
@@ -152,3 +155,5 @@ def _show(sizings: Sizings) -> None:
             if rows:
                 tables.line()
                 tables.show(title, headings, rows)
+    tables.line()
+    tables.line(str(sizings.recommendation))

@@ -76,7 +76,8 @@ _MOST_ROWS = 20  # of the table on a terminal
 @click.option(
     "--objectives",
     metavar="LIST",
-    help="What is minimized: time, latency, entries, memory_entries, area. [time, and the cost that varies]",
+    help="What is minimized: time, latency, engine_entries, memory_entries, area. "
+    "[time, and the cost that varies]",
 )
 @click.option("--budget", metavar="N", type=int, help="Maximum number of variants. [1000]")
 @click.option("--time-limit", metavar="TIME", help="Start no replay after this time, such as 10 min.")

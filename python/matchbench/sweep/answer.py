@@ -101,9 +101,8 @@ def _costs(sweep: Sweep, row: dict[str, Any]) -> str:
     if not sweep.cost:
         return ""
     column, unit = sweep.cost
-    what = "of memory" if column == "memory_entries" else ""
     value = tables.count(row[column]) if isinstance(row[column], int) else tables.decimal(row[column])
-    return f" and {' '.join(filter(None, (value, unit, what)))}"
+    return f" and {value} {unit}"
 
 
 def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[str]:
@@ -147,7 +146,7 @@ def _curves(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
 
 def _hardware(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
     without = ranked.filter(pl.col("area").is_null()).height
-    named = {"entries": "entries", "memory_entries": "entries of memory"}
+    named = {"engine_entries": "engine entries", "memory_entries": "memory entries"}
     if sweep.cost and sweep.cost[0] == "area":
         kinds = ranked["area_kind"].unique(maintain_order=True).to_list()
         sources = ranked["area_source"].unique(maintain_order=True)

@@ -28,8 +28,8 @@ MOST_NAMES = 6
 TITLES = {
     "slowdown": "application time relative to ideal:zero",
     "match_latency_mean_ns": "match latency, mean [ns]",
-    "entries": "entries searched at once or cached",
-    "memory_entries": "entries of memory on the NIC",
+    "engine_entries": "engine entries: searched at once or cached, both queues",
+    "memory_entries": "memory entries: in memory on the NIC, both queues",
 }
 """Titles of axes by column."""
 
@@ -135,7 +135,7 @@ def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
         pl.col("design").alias("line"),
         "variant",
         state.alias("state"),
-        "entries",
+        "engine_entries",
     )
     return Chart(
         name="pareto",
@@ -317,10 +317,15 @@ def _shape(chart: Chart) -> Spec:
 
 def _size(chart: Chart) -> Spec:
     """Give the size of points: the entries beside an area if they vary, else a larger one for the knee."""
-    entries = chart.table["entries"]
+    entries = chart.table["engine_entries"]
     if chart.x != "area" or entries.null_count() or entries.n_unique() == 1:
         return {"size": {"condition": {"test": "datum.state == 'knee'", "value": 160}, "value": 60}}
-    size = {"field": "entries", "type": "quantitative", "scale": {"range": [40, 400]}, "legend": _LEGEND}
+    size = {
+        "field": "engine_entries",
+        "type": "quantitative",
+        "scale": {"range": [40, 400]},
+        "legend": _LEGEND,
+    }
     return {"size": size}
 
 

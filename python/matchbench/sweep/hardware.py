@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What an engine costs in hardware: its entries, and its area where one is known.
+"""What an engine costs in hardware: the entries of the whole engine, and its area where one is known.
 
 Entries follow from parameters (`hardware.toml`). Areas are results of hardware, which the user gives in a
 file, or else published ones. No area is computed from others: a variant that was never built has none.
@@ -53,15 +53,16 @@ class Hardware:
 
     Parameters
     ----------
-    entries
-        Entries that are searched at once or cached; None if the engine has none.
+    engine_entries
+        Entries of the whole engine, for both queues, that are searched at once or cached; None if it has
+        none.
     memory_entries
-        Entries of memory on the NIC; None if the engine has none, or they are not limited.
+        Entries of the whole engine in memory on the NIC; None if it has none, or they are not limited.
     area
         Its area; None if it was never built.
     """
 
-    entries: int | None
+    engine_entries: int | None
     memory_entries: int | None
     area: Area | None
 
@@ -100,7 +101,7 @@ class Costs:
         parameters = {each["name"]: each["value"] for each in engine.parameters()}
         known = self._engines.get(engine.name, {})
         return Hardware(
-            entries=_sum(known.get("entries"), parameters),
+            engine_entries=_sum(known.get("engine_entries"), parameters),
             memory_entries=_sum(known.get("memory_entries"), parameters),
             area=self._area(engine, parameters),
         )
@@ -193,7 +194,7 @@ def _sum(parts: Mapping[str, int] | None, parameters: Mapping[str, str]) -> int 
 def cost_axis(costs: Sequence[Hardware]) -> tuple[str, str] | None:
     """Choose the cost that variants are compared by.
 
-    The area if all have one of the same unit and it varies, else the entries, else those of the memory,
+    The area if all have one of the same unit and it varies, else the engine entries, else the memory entries,
     whichever is known for all and varies.
 
     Parameters
@@ -209,8 +210,8 @@ def cost_axis(costs: Sequence[Hardware]) -> tuple[str, str] | None:
     units = {area.unit for area in areas if area}
     if all(areas) and len(units) == 1 and len({area.value for area in areas if area}) > 1:
         return "area", units.pop()
-    for column in ("entries", "memory_entries"):
+    for column in ("engine_entries", "memory_entries"):
         numbers = [getattr(each, column) for each in costs]
         if None not in numbers and len(set(numbers)) > 1:
-            return column, "entries"
+            return column, column.replace("_", " ")
     return None

@@ -132,7 +132,7 @@ class SweepRun:
             if engine.timing == "measured":
                 msg = f"design `{design.name}`: engine `{engine.name}` measures this host, expected a model"
                 raise MatchbenchError(msg)
-            for objective in ("entries", "memory_entries"):
+            for objective in ("engine_entries", "memory_entries"):
                 if objective in study.objectives and getattr(costs.of(engine), objective) is None:
                     msg = f"objectives: engine `{engine.name}` has no `{objective}`; choose other objectives"
                     raise MatchbenchError(msg)
@@ -264,7 +264,7 @@ class SweepRun:
     def _objective(self, name: str, index: int, cost: Hardware) -> float | None:
         if name == "area":
             return cost.area.value if cost.area else None
-        if name in ("entries", "memory_entries"):
+        if name in ("engine_entries", "memory_entries"):
             number: int | None = getattr(cost, name)
             return number
         values = []

@@ -12,8 +12,9 @@ from matchbench.sweep.result import Sweep
 
 LEGEND = (
     "slowdown: application time relative to ideal:zero, the geometric mean over the traces; worst: the "
-    "largest of any trace; match mean: mean match latency, likewise; entries: entries searched at once "
-    "or cached; memory: entries of memory on the NIC; area: hardware results, or published areas, "
+    "largest of any trace; match mean: mean match latency, likewise; engine entries: entries of "
+    "the whole engine, for both queues, searched at once or cached; memory entries: those in memory on the "
+    "NIC; area: hardware results, or published areas, "
     "mm2 normalised to 90 nm; mark: best, the variant with the least time or latency; pareto: no other "
     "variant is at least as good in all objectives and better in one; knee: the point of the curve "
     "farthest below the line between its ends."
@@ -62,7 +63,7 @@ def _worst(sweep: Sweep) -> list[str]:
 
 
 def _costs(sweep: Sweep) -> list[str]:
-    names = {"entries": "entries", "memory_entries": "memory", "area": "area"}
+    names = {"engine_entries": "engine entries", "memory_entries": "memory entries", "area": "area"}
     return [shown for name, shown in names.items() if sweep.variants[name].is_not_null().any()]
 
 
@@ -72,7 +73,7 @@ def _cost(row: Mapping[str, Any], name: str) -> str:
             return "-"
         mark = "" if row["area_kind"] == "hardware" else f" ({row['area_kind']})"
         return f"{tables.decimal(row['area'])} {row['area_unit']}{mark}"
-    value = row["memory_entries" if name == "memory" else name]
+    value = row[name.replace(" ", "_")]
     return "-" if value is None else tables.count(value)
 
 

@@ -119,7 +119,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, ranks: &[Sizing]) -> PyResult<Boun
         "rank" => point.rank,
         "queue" => point.queue,
         "measure" => point.measure,
-        "entries" => point.entries,
+        "structure_entries" => point.entries,
         // Times are in ns in Python, counts are counts.
         "value" => if point.measure == "time" { Picos(point.value).as_ns() } else { point.value as f64 },
     });
