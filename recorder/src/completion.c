@@ -64,6 +64,16 @@ void put_dones(struct mbr_thread *thread, const struct mbr_stamp *end, const str
 /* The Done of a request in the table, which may have been cancelled or be the receiving half of
  * MPI_Isendrecv. */
 static void list_entry(struct done_list *list, const struct mbr_entry *entry, const void *status, int code) {
+    if (entry->kept && entry->use.kind == RECV) { /* partitioned: the whole message, and no status that must be set */
+        const bool from_null = entry->use.peer == TRACE_PROC_NULL;
+        struct finished done = {.request = entry->use.number,
+                                .bytes = from_null ? 0 : entry->use.bytes,
+                                .peer_and_tag = from_null ? mbr_pair((uint32_t)TRACE_PROC_NULL, (uint32_t)TRACE_ANY_TAG)
+                                                          : entry->use.peer_and_tag,
+                                .flags = code ? FAILED : 0};
+        list_done(list, done, !code);
+        return;
+    }
     if (!entry->cancelled && !entry->paired) {
         list_finished(list, &entry->use, status, mbr_library.status_layout, code);
         return;
@@ -191,7 +201,7 @@ void start_after(struct mbr_thread *thread, struct frame *frame, mbr_word *a, co
         record.request = copy.use.number;
         if (i + 1 == count)
             record.spans = end.spans;
-        if (copy.use.kind == COLLECTIVE) {
+        if (copy.kept) { /* a collective, or a partitioned message, which is not counted with the others */
             record.aux = copy.kept->aux;
             mbr_put_words(thread, record, copy.kept->words, copy.kept->count);
             continue;

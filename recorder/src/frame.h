@@ -184,5 +184,8 @@ MBR_FAMILY(cancel)
 MBR_FAMILY(request_free)
 MBR_FAMILY(start)
 MBR_FAMILY(collective)
+MBR_FAMILY(partitioned)
+MBR_FAMILY(ready)
+MBR_FAMILY(arrived)
 
 #endif

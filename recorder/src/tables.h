@@ -11,8 +11,8 @@
 
 #include "trace.h"
 
-/* Data of a persistent collective that MPI_Start writes, besides its entry; `words` are its
- * per-peer sizes. */
+/* Data of a persistent collective or a partitioned request that MPI_Start writes, besides its entry; `words` are the
+ * per-peer sizes of a collective. */
 struct mbr_kept {
     uint64_t aux, count;
     uint64_t words[];
@@ -41,7 +41,7 @@ struct mbr_entry {
     bool persistent, cancelled, reported, paired;
     uint64_t comm_handle;
     union {
-        struct mbr_kept *kept;    /* of a persistent collective */
+        struct mbr_kept *kept;    /* of a persistent collective or a partitioned request, else null */
         struct mbr_comm *as_comm; /* of a communicator */
     };
 };

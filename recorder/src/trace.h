@@ -21,7 +21,7 @@ enum mbr_kind {
 
 enum mbr_flag {
     BLOCKING = 1, PERSISTENT = 2, SYNCHRONOUS = 4, CANCELLED = 4, BUFFERED = 8, FAILED = 8, READY = 16, MATCHED = 16,
-    MISS_PROBE = 32, VECTOR = 32, SENDRECV = 64, CPU_CARRIED = 128
+    MISS_PROBE = 32, VECTOR = 32, PARTITIONED = 32, SENDRECV = 64, CPU_CARRIED = 128
 };
 
 /* Special ranks and tags in the trace, independent of the constants of the MPI library. */

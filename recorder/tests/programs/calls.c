@@ -889,24 +889,52 @@ static void mpi4(void) {
 #endif
 }
 
-/* Each start is counted, because it is a message. */
+/* The index of a partitioned request, and its partitions, as one number. */
+static long long of_partitions(long long low, long long high) { return low | high << 32; }
+
 static void partitioned(void) {
 #if MPI_VERSION >= 4
-    int right = (rank + 1) % size, left = (rank + size - 1) % size;
-    MPI_Request pair[2];
-    MPI_Psend_init(room, 1, 10, MPI_INT, right, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &pair[0]);
-    MPI_Precv_init(room + 100, 1, 10, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &pair[1]);
-    expect("Other MPI_Psend_init\nOther MPI_Precv_init");
-    for (int round = 0; round < 2; round++) {
+    int right = (rank + 1) % size, left = (rank + size - 1) % size, listed[3] = {5, 6, 1}, flag;
+    MPI_Request pair[2], more[2];
+    MPI_Psend_init(room, 8, 10, MPI_INT, right, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &pair[0]);
+    MPI_Precv_init(room + 100, 4, 20, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &pair[1]);
+    MPI_Psend_init(room + 200, 1, 10, MPI_INT, right, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &more[0]);
+    MPI_Precv_init(room + 300, 1, 10, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &more[1]);
+    int send = 1, next = 1;
+    for (int round = 0; round < 2; round++, send = next) {
         MPI_Startall(2, pair);
-        expect("Other start of a request that is not recorded\nOther start of a request that is not recorded");
+        expect("Send comm 0 peer %d tag 3 bytes 320 request %d aux %lld PERSISTENT VECTOR", right, next++, of_partitions(0, 8));
+        expect("Recv comm 0 peer %d tag 3 bytes 320 request %d aux %lld PERSISTENT VECTOR", left, next++, of_partitions(0, 4));
         MPI_Pready(0, pair[0]);
-        expect("Other MPI_Pready");
+        expect("Partition request %d aux %lld", send, of_partitions(0, 1));
+        MPI_Pready_range(2, 4, pair[0]);
+        expect("Partition request %d aux %lld", send, of_partitions(2, 3));
+        MPI_Pready_list(3, listed, pair[0]);
+        expect("Partition request %d aux %lld", send, of_partitions(5, 2));
+        expect("Partition request %d aux %lld", send, of_partitions(1, 1));
+        MPI_Pready(7, pair[0]);
+        expect("Partition request %d aux %lld", send, of_partitions(7, 1));
         MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
-        expect("Wait BLOCKING");
+        expect("Wait aux 2 BLOCKING\nDone request %d\nDone peer %d tag 3 bytes 320 request %d", send, left, send + 1);
     }
-    MPI_Request_free(&pair[0]);
-    MPI_Request_free(&pair[1]);
+
+    /* The second ones with this peer and tag, however late they start. */
+    MPI_Startall(2, more);
+    expect("Send comm 0 peer %d tag 3 bytes 40 request %d aux %lld PERSISTENT VECTOR", right, next++, of_partitions(1, 1));
+    expect("Recv comm 0 peer %d tag 3 bytes 40 request %d aux %lld PERSISTENT VECTOR", left, next++, of_partitions(1, 1));
+    MPI_Parrived(more[1], 0, &flag); /* before the barrier none is ready */
+    expect("Miss peer 1 request %d aux 1", send + 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect("Collective comm 0 peer -1 tag barrier BLOCKING");
+    MPI_Pready(0, more[0]);
+    expect("Partition request %d aux %lld", send, of_partitions(0, 1));
+    MPI_Waitall(2, more, MPI_STATUSES_IGNORE);
+    expect("Wait aux 2 BLOCKING\nDone request %d\nDone peer %d tag 3 bytes 40 request %d", send, left, send + 1);
+
+    for (int i = 0; i < 2; i++) {
+        MPI_Request_free(&pair[i]);
+        MPI_Request_free(&more[i]);
+    }
 #endif
 }
 
