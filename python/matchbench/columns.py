@@ -103,6 +103,9 @@ _MATCHING = {
         _I64, "", "collectives replayed as point-to-point messages, counted on every rank"
     ),
     "collectives_skipped": Column(_I64, "", "collectives replayed in zero time, counted on every rank"),
+    "partitioned": Column(
+        _I64, "messages", "partitioned messages, in no other number: starts of sends, which no engine matches"
+    ),
 }
 """Columns about matching: of all ranks together in `results`, of one rank in `ranks`."""
 
@@ -358,6 +361,9 @@ STATS = {
     "any_source": Column(_I64, "receives", "among them: with `MPI_ANY_SOURCE` and a tag"),
     "any_tag": Column(_I64, "receives", "among them: with a source and `MPI_ANY_TAG`"),
     "any_both": Column(_I64, "receives", "among them: with both wildcards"),
+    "partitioned": Column(
+        _I64, "messages", "partitioned messages, in no other number: starts of sends, which are not matched"
+    ),
     "probes": Column(_I64, "probes", "plain probes that found a message"),
     "probes_wildcard": Column(_I64, "probes", "among them: with a wildcard"),
     "test_misses": Column(_I64, "calls", "unsuccessful tests: calls of `MPI_Test*` that completed nothing"),

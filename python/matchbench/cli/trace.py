@@ -211,6 +211,7 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
         ("probes", f"{count(total['probes'])} found a message, {count(total['probe_misses'])} did not"),
         ("unsuccessful tests", count(total["test_misses"])),
         ("collectives", collectives or "0"),
+        *([("partitioned", f"{count(total['partitioned'])} messages")] if total["partitioned"] else []),
         ("sources of a rank", f"{count(total['sources'])} at most"),
         ("tags", count(total["tags"])),
         ("communicators", count(total["communicators"])),

@@ -66,6 +66,7 @@ fn totals<'py>(py: Python<'py>, rows: &[&Totals]) -> PyResult<Bound<'py, PyDict>
         "probes_diverged" => row.probes_diverged,
         "collectives_expanded" => row.collectives,
         "collectives_skipped" => row.collectives_skipped,
+        "partitioned" => row.partitioned,
     });
     Ok(dict)
 }

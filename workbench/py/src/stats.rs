@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Statistics of a trace for Python. The names are those of `spec/results.md`, section 8.
 
-use mb_replay::config::COLLECTIVE_ALGORITHMS;
 use mb_trace::{CollectiveOp, Distribution, Stats};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,6 +27,7 @@ pub(crate) fn numbers<'py>(py: Python<'py>, rows: &[Stats]) -> PyResult<Bound<'p
         "any_source" => row.any_source,
         "any_tag" => row.any_tag,
         "any_both" => row.any_both,
+        "partitioned" => row.partitioned,
         "probes" => row.probes,
         "probes_wildcard" => row.probes_wildcard,
         "test_misses" => row.test_misses,

@@ -178,6 +178,8 @@ pub struct Totals {
     pub collectives: u64,
     /// Collectives replayed as if they took no time (neighbour forms without a topology in the trace).
     pub collectives_skipped: u64,
+    /// Partitioned messages: starts of sends. No other number of messages includes them, and no engine matches them.
+    pub partitioned: u64,
     /// Engine operations.
     pub operations: u64,
     /// Times the engine answered "busy".
@@ -245,6 +247,7 @@ impl Totals {
         self.probes_diverged += other.probes_diverged;
         self.collectives += other.collectives;
         self.collectives_skipped += other.collectives_skipped;
+        self.partitioned += other.partitioned;
         self.operations += other.operations;
         self.busy_answers += other.busy_answers;
         self.refused += other.refused;

@@ -305,6 +305,34 @@ impl RankBuilder {
         self.push(Record { kind: Kind::Miss as u8, flags, comm, peer: source, tag, aux: calls, ..Record::default() });
     }
 
+    /// `MPI_Start` of a partitioned send or receive, by kind: of those to or from `peer` with `tag`, the one that
+    /// was initialized after `earlier` others (version 3).
+    pub fn start_partitioned(
+        &mut self,
+        kind: Kind,
+        comm: u32,
+        (peer, tag): (i32, i32),
+        bytes: u64,
+        earlier: u32,
+        partitions: u32,
+    ) -> Request {
+        let request = self.number();
+        let flags = Flags::PERSISTENT | Flags::PARTITIONED;
+        let aux = u64::from(earlier) | u64::from(partitions) << 32;
+        self.push(Record { kind: kind as u8, flags, comm, peer, tag, bytes, request, aux, ..Record::default() });
+        let status = match kind {
+            Kind::Recv => Status { source: peer, tag, bytes },
+            _ => Status::default(),
+        };
+        Request { number: request, status, implied: Some(status) }
+    }
+
+    /// `MPI_Pready` of partitions of a send, or `MPI_Parrived` of a receive that found its partition (version 3).
+    pub fn partition(&mut self, request: Request, first: u32, count: u32) {
+        let aux = u64::from(first) | u64::from(count) << 32;
+        self.push(Record { kind: Kind::Partition as u8, request: request.number, aux, ..Record::default() });
+    }
+
     /// `MPI_Cancel`; finish the request with [`RankBuilder::done_with`] and [`Flags::CANCELLED`].
     pub fn cancel(&mut self, request: Request) {
         self.push(Record { kind: Kind::Cancel as u8, request: request.number, ..Record::default() });

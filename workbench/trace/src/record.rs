@@ -247,6 +247,9 @@ impl Flags {
     pub const PROBE: u8 = 32;
     /// Collective: per-peer byte counts follow.
     pub const VECTOR: u8 = 32;
+    /// Send, Recv: a start of a partitioned request. `aux` = number of earlier inits of the same kind with
+    /// the same peer, tag and communicator, and in the upper half the number of partitions.
+    pub const PARTITIONED: u8 = 32;
     /// Send, Recv: half of a `MPI_Sendrecv` form.
     pub const SENDRECV: u8 = 64;
     /// `cpu_ns` was advanced with wall time, because the gap to the previous call was too short for
@@ -391,16 +394,23 @@ impl Record {
     }
 
     /// Whether this record, of this kind, takes a message from matching: a receive or a matched probe. The receive of
-    /// the message that a matched probe took does not.
+    /// the message that a matched probe took does not, nor does a partitioned one.
     #[must_use]
     #[inline]
     pub const fn is_receiving(&self, kind: Kind) -> bool {
         self.peer != PROC_NULL
             && match kind {
-                Kind::Recv => !self.has(Flags::MATCHED),
+                Kind::Recv => !self.has(Flags::MATCHED) && !self.has(Flags::PARTITIONED),
                 Kind::Probe => self.has(Flags::MATCHED),
                 _ => false,
             }
+    }
+
+    /// Of a partitioned Send or Recv, and of a [`Kind::Partition`]: the number of partitions.
+    #[must_use]
+    #[inline]
+    pub const fn partitions(&self) -> u32 {
+        (self.aux >> 32) as u32
     }
 
     /// Whether `flag` (of [`Flags`]) is set.

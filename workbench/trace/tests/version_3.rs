@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use mb_trace::{CollectiveOp, Kind, RankBuilder, RankRun, Record, TopologyForm, Trace};
+use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, TopologyForm, Trace};
 
 use crate::common::identity;
 
@@ -165,4 +165,54 @@ fn the_neighbours_of_a_rank_are_those_of_its_topology() {
     );
     assert_eq!(communicators.neighbours(0, 0), None);
     assert_eq!(communicators.neighbours(1, 2), None);
+}
+
+#[test]
+fn a_partitioned_message_has_partitions_and_no_wildcard() {
+    let (full, all) = (Flags::PERSISTENT | Flags::PARTITIONED, 4_u64 << 32);
+    let start = |version, kind: Kind, flags: u8, peer: i32, aux: u64| {
+        check(version, |program| {
+            program.push(Record { flags, peer, tag: 7, bytes: 8, request: 1, aux, ..of(kind) });
+        })
+    };
+    assert_eq!(start(3, Kind::Send, full, 1, all), "no defect");
+    assert_eq!(start(3, Kind::Recv, full, 1, all | 9), "no defect");
+    assert_eq!(start(3, Kind::Recv, full, -3, all), "no defect");
+    assert_eq!(start(2, Kind::Send, full, 1, all), "record 5: flags are 0x22, expected only some of 0xdf (T-6)");
+    assert_eq!(start(2, Kind::Recv, full, 1, all), "record 5: flags are 0x22, expected only some of 0xd3 (T-6)");
+    assert_eq!(
+        start(3, Kind::Send, Flags::PARTITIONED, 1, all),
+        "record 5: flags are 0x20, expected PERSISTENT and PARTITIONED alone (T-23)"
+    );
+    assert_eq!(start(3, Kind::Send, full, 1, 9), "record 5: a message has 0 partitions, expected at least 1 (T-23)");
+    assert_eq!(
+        start(3, Kind::Recv, full, -1, all),
+        "record 5: peer and tag are -1 and 7, expected a rank below 2 or -3 (MPI_PROC_NULL), and a tag without \
+         wildcard (T-23)"
+    );
+}
+
+#[test]
+fn a_partition_is_one_of_an_active_partitioned_message() {
+    let partition = |first, count| {
+        check(3, |program| {
+            let request = program.start_partitioned(Kind::Send, 0, (1, 7), 8, 0, 4);
+            program.partition(request, first, count);
+        })
+    };
+    assert_eq!(partition(0, 4), "no defect");
+    assert_eq!(partition(3, 2), "record 6: partitions are 3 and 2 from it on, expected some of 4 (T-23)");
+    assert_eq!(partition(3, 0), "record 6: partitions are 3 and 0 from it on, expected some of 4 (T-23)");
+    let plain = check(3, |program| {
+        let request = program.isend(0, 1, 7, 8);
+        program.partition(request, 0, 1);
+    });
+    assert_eq!(plain, "record 6: request 1 is not partitioned, expected one that is (T-23)");
+    let over = check(3, |program| {
+        let request = program.start_partitioned(Kind::Send, 0, (1, 7), 8, 0, 1);
+        program.partition(request, 0, 1);
+        program.wait(&[request]);
+        program.partition(request, 0, 1);
+    });
+    assert_eq!(over, "record 9: request 1 is completed, expected an active request (T-11)");
 }

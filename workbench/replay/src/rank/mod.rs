@@ -18,9 +18,11 @@ mod arrivals;
 mod collectives;
 mod completions;
 mod nic;
+mod partitioned;
 mod polls;
 mod probes;
 mod program;
+mod spans;
 mod unfinished;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +37,10 @@ use mb_trace::{Communicators, Record};
 use slab::Slab;
 
 use self::arrivals::Arrivals;
+use self::partitioned::{Partitioned, Partitions};
 use self::polls::PollLoop;
+pub(crate) use self::spans::END;
+use self::spans::{after, compute_time, times};
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
 use crate::config::ReplayConfig;
@@ -64,6 +69,8 @@ pub(crate) struct SharedSink {
     pub(crate) timeline: Timeline,
     /// Queue lengths of the ranks that the configuration names.
     pub(crate) watched: Vec<(u32, Timeline)>,
+    /// Those of the packets on their way.
+    partitions: Slab<Partitions>,
     /// Scratch space.
     done: Vec<Completion>,
     finished: Vec<Finished>,
@@ -77,6 +84,7 @@ impl SharedSink {
             visits: Latencies::default(),
             timeline: Timeline::new(),
             watched: watched.iter().map(|&rank| (rank, Timeline::new())).collect(),
+            partitions: Slab::default(),
             done: Vec::new(),
             finished: Vec::new(),
         }
@@ -94,6 +102,8 @@ pub(crate) enum PacketKind {
     ClearToSend,
     /// Data of a rendezvous message. `token`: the receiver's message slot.
     Data,
+    /// Data of partitions. `token`: their slot in [`SharedSink`].
+    Partitions,
 }
 
 /// A packet on the network.
@@ -196,6 +206,8 @@ enum Activity {
     Sending,
     Probing,
     Collective,
+    /// In `MPI_Parrived`.
+    AwaitingPartitions,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -307,6 +319,8 @@ pub(crate) struct Rank<'a> {
     rare_at: Picos,
     collectives_of: BTreeMap<u32, u32>,
 
+    partitioned: Partitioned,
+
     assignment: Option<Box<Assignment<Packet>>>,
     ordinal: u32,
     /// Effects of engine completions, by the time of the completion.
@@ -351,6 +365,7 @@ impl<'a> Rank<'a> {
             schedules: Vec::new(),
             rare_at: Picos::MAX,
             collectives_of: BTreeMap::new(),
+            partitioned: Partitioned::default(),
             assignment: Assignment::new(world.communicators, id, records).map(Box::new),
             ordinal: 0,
             deferred: VecDeque::new(),
@@ -470,35 +485,3 @@ struct Outgoing {
     rendezvous: bool,
     target: CompletionTarget,
 }
-
-/// Scales recorded CPU time.
-#[inline]
-fn compute_time(world: &World, ns: u64) -> Picos {
-    if ns == 0 {
-        return Picos::ZERO;
-    }
-    let picos = ns.saturating_mul(1000);
-    let scale = world.config.cpu_scale;
-    // Exact in the common case. Otherwise the 53 bits of a float are enough for 2.5 hours in
-    // picoseconds.
-    #[expect(clippy::float_cmp, reason = "exactly one means: do not scale")]
-    let unscaled = scale == 1.0;
-    let scaled = if unscaled { picos } else { (picos as f64 * scale) as u64 };
-    Picos(scaled.min(END.0))
-}
-
-/// `each * bytes`, at most [`END`].
-#[inline]
-fn times(each: Picos, bytes: u64) -> Picos {
-    Picos(each.0.saturating_mul(bytes).min(END.0))
-}
-
-/// `at + span`, at most twice [`END`].
-#[inline]
-fn after(at: Picos, span: Picos) -> Picos {
-    Picos(at.0.saturating_add(span.0).min(2 * END.0))
-}
-
-/// The end of simulated time, 2^62 ps or 53 days. Spans are limited to it and their sums to twice
-/// as much, so that no extreme size or time overflows before the replay reaches the end and stops.
-pub(crate) const END: Picos = Picos(1 << 62);

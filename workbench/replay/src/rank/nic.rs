@@ -70,7 +70,11 @@ impl Rank<'_> {
 
     /// The NIC receives the first byte of `item` at `now`.
     pub(super) fn receive_packet(&mut self, world: &World, now: Picos, item: Packet, out: &mut SharedSink) {
-        let carried = if matches!(item.kind, PacketKind::Eager | PacketKind::Data) { item.bytes } else { 0 };
+        let carried = if matches!(item.kind, PacketKind::Eager | PacketKind::Data | PacketKind::Partitions) {
+            item.bytes
+        } else {
+            0
+        };
         let local = item.source == self.id;
         let taken = if local { Picos::ZERO } else { times(world.times.per_byte, carried) };
         if !local {
@@ -105,6 +109,7 @@ impl Rank<'_> {
                 let finished = Finished { at, ideal: at.saturating_sub(Picos(item.bytes)), overhead: false };
                 self.complete(world, sending.target, finished, out);
             }
+            PacketKind::Partitions => self.partitions_arrive(world, after(now, taken), item.token, out),
             PacketKind::Data => {
                 let message = self.messages.remove(item.token as usize);
                 let at = after(now, taken);

@@ -115,6 +115,7 @@ impl Rank<'_> {
             Some(Kind::Cancel) => self.cancel(world, now, thread, record.request, out),
             Some(Kind::Free) => self.free(record.request),
             Some(Kind::Collective) => self.collective(world, now, thread, record, out),
+            Some(Kind::Partition) => self.partition(world, now, thread, record, out),
             // These records have no modelled effect; a Done record was handled by its wait.
             Some(
                 Kind::Init
@@ -126,8 +127,7 @@ impl Rank<'_> {
                 | Kind::Extra
                 | Kind::Thread
                 | Kind::Site
-                | Kind::Topology
-                | Kind::Partition,
+                | Kind::Topology,
             )
             | None => {}
         }
@@ -149,6 +149,10 @@ impl Rank<'_> {
             if !blocking {
                 self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
             }
+            return;
+        }
+        if record.has(Flags::PARTITIONED) {
+            self.start_partitioned_send(world, now, record);
             return;
         }
         let view = world.communicators.view(self.id, record.comm);
@@ -181,6 +185,10 @@ impl Rank<'_> {
             if !blocking {
                 self.requests.insert(record.request, RequestState::Finished { at: now, ideal: now, overhead: false });
             }
+            return;
+        }
+        if record.has(Flags::PARTITIONED) {
+            self.start_partitioned_receive(world, now, record, out);
             return;
         }
         let target = CompletionTarget::Request(record.request);

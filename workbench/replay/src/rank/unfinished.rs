@@ -48,6 +48,13 @@ impl Rank<'_> {
                 let to = world.communicators.world_rank(view.remote, record.peer as u32);
                 (format!("MPI_Send of {} bytes with tag {} to rank {to}", record.bytes, record.tag), vec![to])
             }
+            Activity::AwaitingPartitions => {
+                let begun = |each: &&mb_trace::Record| each.kind == Kind::Recv as u8 && each.request == record.request;
+                let receive = self.records[..thread.record].iter().rfind(begun).unwrap_or(record);
+                let view = world.communicators.view(self.id, receive.comm);
+                let from = world.communicators.world_rank(view.remote, receive.peer as u32);
+                (format!("MPI_Parrived of a message with tag {} from rank {from}", receive.tag), vec![from])
+            }
             Activity::Probing => {
                 let what = if thread.probe.ordinal.is_some() { "MPI_Mprobe" } else { "MPI_Probe" };
                 let sought = thread.probe.wanted.map_or(thread.probe.pattern, Pattern::exactly);
@@ -88,6 +95,17 @@ impl Rank<'_> {
                 break;
             }
             let view = world.communicators.view(self.id, made.comm);
+            if made.has(Flags::PARTITIONED) && made.kind != Kind::Collective as u8 {
+                let other = world.communicators.world_rank(view.remote, made.peer as u32);
+                texts.push(if made.kind == Kind::Recv as u8 {
+                    ranks.push(other);
+                    format!("a partitioned message with tag {} from rank {other}", made.tag)
+                } else {
+                    let (unready, all) = self.partitioned.unready(number);
+                    format!("{unready} of {all} partitions with tag {} to rank {other} to be ready", made.tag)
+                });
+                continue;
+            }
             if made.kind == Kind::Recv as u8 && !made.has(Flags::MATCHED) {
                 let pattern = pattern_of(world.communicators, self.id, made.comm, made.peer, made.tag);
                 let (text, named) = describe_receive("MPI_Recv", &pattern);

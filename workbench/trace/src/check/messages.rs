@@ -14,13 +14,16 @@ impl RankCheck<'_> {
     pub(super) fn send(&mut self, index: usize, record: &Record) -> Result<(), Violation> {
         const MODES: u8 = Flags::SYNCHRONOUS | Flags::BUFFERED | Flags::READY;
         const FIELDS: Fields = Fields::ENVELOPE.and(Fields::BYTES).and(Fields::REQUEST).and(Fields::AUX);
-        only(record, FIELDS, Flags::BLOCKING | Flags::PERSISTENT | MODES | Flags::SENDRECV)?;
+        only(record, FIELDS, Flags::BLOCKING | Flags::PERSISTENT | MODES | Flags::SENDRECV | self.partitioned())?;
         if (record.flags & MODES).count_ones() > 1 {
             return violation(6, format!("flags are {:#04x}, expected at most one send mode", record.flags));
         }
         one_call_form(record)?;
         let size = self.peers(record.comm)?;
-        let count = if record.peer == PROC_NULL {
+        let count = if record.has(Flags::PARTITIONED) {
+            self.partitioned_start(record)?;
+            record.aux
+        } else if record.peer == PROC_NULL {
             0
         } else {
             if record.peer < 0 || record.peer as u32 >= size {
@@ -48,6 +51,44 @@ impl RankCheck<'_> {
         self.start(index, record.request)
     }
 
+    /// [`Flags::PARTITIONED`] from version 3 on.
+    const fn partitioned(&self) -> u8 {
+        if self.version < 3 { 0 } else { Flags::PARTITIONED }
+    }
+
+    /// T-23: a start of a partitioned request.
+    #[cold]
+    fn partitioned_start(&self, record: &Record) -> Result<(), Violation> {
+        let flags = record.flags & !Flags::CPU_CARRIED;
+        if flags != Flags::PARTITIONED | Flags::PERSISTENT {
+            return violation(23, format!("flags are {flags:#04x}, expected PERSISTENT and PARTITIONED alone"));
+        }
+        if record.partitions() == 0 {
+            return violation(23, "a message has 0 partitions, expected at least 1");
+        }
+        let size = self.peers(record.comm)?;
+        let is_rank = record.peer >= 0 && (record.peer as u32) < size && record.tag >= 0;
+        if !is_rank && record.peer != PROC_NULL {
+            let reason = format!("peer and tag are {} and {}, ", record.peer, record.tag);
+            return violation(23, reason + &expected_rank(size, " or -3 (MPI_PROC_NULL), and a tag without wildcard"));
+        }
+        Ok(())
+    }
+
+    /// T-23.
+    pub(super) fn partition(&self, record: &Record) -> Result<(), Violation> {
+        only(record, Fields::REQUEST.and(Fields::AUX), 0)?;
+        let (_, begun, _) = self.active(record.request, &[Kind::Send, Kind::Recv])?;
+        if !begun.has(Flags::PARTITIONED) {
+            return violation(23, format!("request {} is not partitioned, expected one that is", record.request));
+        }
+        let (first, count, all) = (u64::from(record.aux as u32), record.partitions(), begun.partitions());
+        if count == 0 || first + u64::from(count) > u64::from(all) {
+            return violation(23, format!("partitions are {first} and {count} from it on, expected some of {all}"));
+        }
+        Ok(())
+    }
+
     /// Checks the source and tag of a receive or probe.
     #[inline]
     pub(super) fn pattern(&mut self, record: &Record) -> Result<(), Violation> {
@@ -69,9 +110,14 @@ impl RankCheck<'_> {
     pub(super) fn recv(&mut self, index: usize, record: &Record) -> Result<(), Violation> {
         const FIELDS: Fields = Fields::ENVELOPE.and(Fields::BYTES).and(Fields::REQUEST);
         let matched = record.has(Flags::MATCHED);
-        let fields = if matched { FIELDS.and(Fields::AUX) } else { FIELDS };
-        only(record, fields, Flags::BLOCKING | Flags::PERSISTENT | Flags::MATCHED | Flags::SENDRECV)?;
+        let is_partitioned = record.has(self.partitioned());
+        let fields = if matched || is_partitioned { FIELDS.and(Fields::AUX) } else { FIELDS };
+        let flags = Flags::BLOCKING | Flags::PERSISTENT | Flags::MATCHED | Flags::SENDRECV | self.partitioned();
+        only(record, fields, flags)?;
         one_call_form(record)?;
+        if is_partitioned {
+            self.partitioned_start(record)?;
+        }
         self.pattern(record)?;
         size_of_message(record.bytes)?;
         if matched {

@@ -226,10 +226,7 @@ impl<'a> RankCheck<'a> {
             Kind::Thread => only(record, Fields::AUX, 0)?,
             Kind::Site => return self.site(index, record),
             Kind::Topology => return self.topology(index, record),
-            Kind::Partition => {
-                only(record, Fields::REQUEST.and(Fields::AUX), 0)?;
-                self.active(record.request, &[Kind::Send, Kind::Recv])?;
-            }
+            Kind::Partition => self.partition(record)?,
             Kind::Other => {
                 only(record, Fields::AUX, 0)?;
                 let (name, _) = other_parts(self.version, record);

@@ -67,7 +67,9 @@ pub struct Stats {
     pub receives: u64,
     /// Among them: matched probes.
     pub matched_probes: u64,
-    /// Among them: neither completed nor cancelled when the records end.
+    /// Starts of partitioned sends. No other number includes partitioned messages, which are not matched.
+    pub partitioned: u64,
+    /// Among the receives: neither completed nor cancelled when the records end.
     pub unfinished: u64,
     /// Among them: cancelled.
     pub cancelled: u64,
@@ -138,6 +140,7 @@ impl Stats {
             &mut self.without_send,
             &mut self.receives,
             &mut self.matched_probes,
+            &mut self.partitioned,
             &mut self.unfinished,
             &mut self.cancelled,
             &mut self.any_source,
@@ -160,6 +163,7 @@ impl Stats {
             other.without_send,
             other.receives,
             other.matched_probes,
+            other.partitioned,
             other.unfinished,
             other.cancelled,
             other.any_source,
@@ -203,6 +207,7 @@ impl Stats {
             }
             let wildcards = (record.peer == ANY_SOURCE, record.tag == ANY_TAG);
             match kind {
+                Kind::Send if record.has(Flags::PARTITIONED) => self.partitioned += u64::from(record.peer != PROC_NULL),
                 Kind::Send if record.peer != PROC_NULL => {
                     self.sent += 1;
                     self.sent_bytes = self.sent_bytes.saturating_add(record.bytes);
@@ -260,7 +265,7 @@ impl Trace {
         let for_each_send = |each: &mut dyn FnMut(u32, Message)| {
             for rank in 0..self.ranks() {
                 for (index, record) in self.rank(rank).iter().enumerate() {
-                    if record.kind == Kind::Send as u8 && record.peer != PROC_NULL {
+                    if record.kind == Kind::Send as u8 && record.peer != PROC_NULL && !record.has(Flags::PARTITIONED) {
                         let (comm, to) = destination(rank, record.comm, record.peer);
                         let sent_ns = self.epoch_ns(rank).saturating_add(record.wall_ns());
                         each(to, Message { comm, source: rank, tag: record.tag, sent_ns, order: index as u64 });
