@@ -412,6 +412,27 @@ FAULTS = {
 """What is changed in the template, and what the kit says of it."""
 
 
+def test_a_class_that_lies_of_its_visits_or_takes_no_time_is_implausible(idea: Path, deep: mb.Trace) -> None:
+    honest = mb.compare(deep, [str(idea), mb.engine(str(idea), operation=0, entry="0.1 ns")])
+    assert set(_implausible(honest).values()) == {None}
+    quick = mb.compare(deep, [mb.engine(str(idea), operation=0, entry=0)])
+    assert _implausible(quick)["quick_idea:guess+"] == (
+        "670 of 670 matches took no time, below the bound of 0.1 ns on the NIC"
+    )
+    blind = _changed(idea, FOUND, "        return [each._replace(visits=0) for each in found]\n")
+    assert _implausible(mb.compare(deep, [blind]))["quick_idea:guess"] == (
+        "670 of 670 matches report 0 visits, where the reference lists have a depth of 1.955 (mean) "
+        "and 65 (max)"
+    )
+    # Both lies, and no other engine: nothing is ranked.
+    both = mb.compare(deep, [mb.engine(blind, operation=0, entry=0)])
+    assert str(_implausible(both)["quick_idea:guess+"]).count("670 of 670 matches") == 2
+    assert both.answer.classes == ()
+    assert both.answer.sentences["engines"].startswith(
+        "No other engine was compared to the end of a trace; quick_idea:guess+ is implausible and not "
+    )
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_of_a_class_is_named_with_status_1(idea: Path, matchbench: Command, fault: str) -> None:
     old, new, text = FAULTS[fault]

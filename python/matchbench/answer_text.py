@@ -107,6 +107,8 @@ def _engines(answer: Answer) -> str:
     text = _ranking(answer)
     if not answer.implausible:
         return text
+    if not answer.classes:
+        text = "No other engine was compared to the end of a trace."
     names = _list([*answer.implausible], "more", _FEW)
     which = f"{names} {'is' if len(answer.implausible) == 1 else 'are'} implausible and not ranked"
     first, reason = next(iter(answer.implausible.items()))
