@@ -10,6 +10,7 @@ from pathlib import Path
 from harness import HERE, Mpi
 
 OURS = re.compile(r"@ (\d+) (\w+)")
+OURS_BY_FAMILY = re.compile(r"@ (\w+) (\w+) <([^>]*)>")
 THEIRS = re.compile(r"\bint\s+MPI_(\w+)\s*\(([^;{]*?)\)\s*(?:__attribute__[^;]*)?;")
 LEFT_OUT = re.compile(r"Request_(c2f|f2c|fromint|toint)|(Comm|Session|Buffer)_iflush.*")
 TAKES_REQUEST = re.compile(r"MPI_Request\s*(\*|\w+\s*\[|\w*array)")
@@ -28,6 +29,18 @@ def listed(mpi: Mpi, tmp_path: Path) -> dict[str, int]:
     calls = HERE.parent / "src" / "calls.h"
     source.write_text(f'#define CALL(n, f, ...) @ n f\n#define OTHER_CALL(n, f) @ n f\n#include "{calls}"\n')
     return {name: int(arity) for arity, name in OURS.findall(preprocessed(mpi, source))}
+
+
+def families(mpi: Mpi, tmp_path: Path) -> dict[str, tuple[str, bool]]:
+    """Return the family of each function of `calls.h`, and whether it is one that blocks."""
+    source = tmp_path / "families.c"
+    calls = HERE.parent / "src" / "calls.h"
+    source.write_text(
+        "#define CALL(n, f, family, ...) @ f family < __VA_ARGS__ >\n"
+        f'#define OTHER_CALL(n, f) @ f other < >\n#include "{calls}"\n'
+    )
+    text = preprocessed(mpi, source)
+    return {name: (family, "BLOCKING" in roles) for name, family, roles in OURS_BY_FAMILY.findall(text)}
 
 
 def test_every_function_has_as_many_arguments_as_in_mpi_h(mpi: Mpi, tmp_path: Path) -> None:
