@@ -113,9 +113,10 @@ class Mpi:
         said = subprocess.run(
             [self.compiler, *show], check=True, capture_output=True, text=True, env=self.environment()
         ).stdout.split()
-        names = [f"lib{word[2:]}.so" for word in said if word in ("-lmpi", "-lmpich", "-lmpi_abi")]
+        names = [f"lib{word[2:]}.so*" for word in said if word in ("-lmpi", "-lmpich", "-lmpi_abi")]
         places = [Path(word[2:]) for word in said if word.startswith("-L")]
-        return next(found for place in places for name in names if (found := place / name).exists())
+        found = (path for place in places for name in names for path in sorted(place.glob(name)))
+        return next(path for path in found if path.read_bytes()[:4] == b"\x7fELF")  # no linker script
 
 
 @functools.cache
