@@ -80,3 +80,19 @@ def test_a_library_that_initializes_mpi_before_main_is_recorded(
     for rank in read_trace(trace):
         assert [record.kind for record in rank.records[3:]] == ["Collective", "Finalize"]
         check_frame(rank)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("-Wl,-z,now,-z,relro", "-fno-plt"), ("-no-pie", "-Wl,-z,now,-z,relro"), ("-no-pie", "-Wl,-z,lazy")],
+    ids=["sealed", "sealed-fixed", "lazy-fixed"],
+)
+def test_every_way_of_binding_is_recorded(
+    options: tuple[str, ...], mpi: Mpi, trace: Path, tmp_path: Path
+) -> None:
+    program = mpi.compile(HERE / "programs" / "names.c", tmp_path / "names", options=options)
+    bare = mpi.record(None, 2, [str(program)]).stdout.splitlines()
+    assert sorted(mpi.record(trace, 2, [str(program)]).stdout.splitlines()) == sorted(bare)
+    sender, receiver = read_trace(trace)
+    assert [record.kind for record in sender.records[3:]] == ["Send", "Finalize"]
+    assert [record.kind for record in receiver.records[3:]] == ["Recv", "Done", "Finalize"]
