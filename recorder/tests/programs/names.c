@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES(X) X(MPI_Send) X(PMPI_Send) X(MPI_Send_c) X(PMPI_Send_c) X(MPI_Session_init) X(MPI_Parrived) X(MPI_Isendrecv) X(MPI_Request_get_status_all)
+#define NAMES(X)                                                                \
+    X(MPI_Send) X(PMPI_Send) X(MPI_Send_c) X(PMPI_Send_c) X(MPI_Session_init) \
+    X(MPI_Parrived) X(MPI_Isendrecv) X(MPI_Request_get_status_all)
 #define DECLARE(name) extern char weak_##name[] __asm__(#name) __attribute__((weak));
 NAMES(DECLARE)
 #define ENTRY(name) {#name, weak_##name},
