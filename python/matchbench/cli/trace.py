@@ -122,7 +122,11 @@ def _check(path: Path) -> int:
         f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: "
         f"{trace.state}, no defect"
     )
-    for text in [*shortfalls.rank_lines(trace.native), *shortfalls.left_out_lines(trace.native)]:
+    for text in [
+        *shortfalls.rank_lines(trace.native),
+        *shortfalls.contradiction_lines(trace.native),
+        *shortfalls.left_out_lines(trace.native),
+    ]:
         tables.line(f"{trace.name}: {text}")
     return 0
 
@@ -184,7 +188,8 @@ def _shared(trace: Trace) -> dict[str, Any] | None:
 
 def _shortfalls(trace: Trace) -> list[str]:
     said = [shortfalls.state_line(trace.native), shortfalls.sharing_line(trace.native, shortfalls.IN_STATS)]
-    return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
+    wrong = shortfalls.contradiction_lines(trace.native)
+    return [*filter(None, said), *wrong, *shortfalls.left_out_lines(trace.native)]
 
 
 def _show_totals(trace: Trace, found: TraceStats) -> None:

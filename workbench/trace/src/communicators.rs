@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::agreement::Agreement;
+use crate::record::{CollectiveOp, Record};
 use crate::topology::{Neighbours, Topologies};
 
 /// World ranks `first`, `first + stride`, ... : `length` of them.
@@ -152,6 +154,7 @@ pub struct Communicators {
     /// Ranks whose receives may race.
     races: Vec<bool>,
     pub(crate) topologies: Topologies,
+    disagreements: Vec<String>,
 }
 
 impl std::fmt::Debug for Communicators {
@@ -197,6 +200,18 @@ impl Communicators {
                 self.views[from..to][local as usize - 2]
             }
         }
+    }
+
+    /// Where ranks of one communicator call different collectives, a sentence for each communicator. MPI
+    /// forbids it, and a replay may stop there.
+    #[must_use]
+    pub fn disagreements(&self) -> &[String] {
+        &self.disagreements
+    }
+
+    /// As [`Communicators::view`], while the rank is read.
+    pub(crate) fn view_so_far(&self, rank: u32, local: u32) -> CommView {
+        if local < 2 { self.view(rank, local) } else { self.views[self.first[rank as usize] + local as usize - 2] }
     }
 
     /// Whether the messages that `rank` receives may depend on the order of arrivals: it uses
@@ -275,6 +290,7 @@ pub(crate) struct Builder {
     by_identity: BTreeMap<u64, u32>,
     by_runs: BTreeMap<Box<[RankRun]>, u32>,
     members: Vec<u64>,
+    agreement: Agreement,
 }
 
 impl Builder {
@@ -287,14 +303,22 @@ impl Builder {
             first: Vec::with_capacity(world as usize + 1),
             races: Vec::with_capacity(world as usize + 1),
             topologies: Topologies::new(),
+            disagreements: Vec::new(),
         };
-        Self { found, by_identity: BTreeMap::new(), by_runs: BTreeMap::new(), members: Vec::new() }
+        Self {
+            found,
+            by_identity: BTreeMap::new(),
+            by_runs: BTreeMap::new(),
+            members: Vec::new(),
+            agreement: Agreement::default(),
+        }
     }
 
     /// Starts the next rank.
     pub(crate) fn next_rank(&mut self) {
         self.found.first.push(self.found.views.len());
         self.found.races.push(false);
+        self.agreement.next_rank();
     }
 
     /// The current rank uses a wildcard or cancels.
@@ -304,15 +328,18 @@ impl Builder {
 
     pub(crate) fn finish(mut self) -> Communicators {
         self.next_rank();
+        self.found.disagreements = self.agreement.finish();
         self.found
     }
 
     /// Communicator `local` of the current rank.
     pub(crate) fn view(&self, rank: u32, local: u32) -> CommView {
-        match local {
-            0 | 1 => self.found.view(rank, local),
-            _ => self.found.views[self.found.first[rank as usize] + local as usize - 2],
-        }
+        self.found.view_so_far(rank, local)
+    }
+
+    /// `rank` calls the collective of `record`.
+    pub(crate) fn enter(&mut self, rank: u32, record: &Record, op: CollectiveOp) {
+        self.agreement.enter(&self.found, rank, record, op);
     }
 
     pub(crate) fn size(&self, group: u32) -> u32 {

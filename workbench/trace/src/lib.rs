@@ -25,6 +25,7 @@
 //!
 //! Truncated, corrupted, mixed-up or forged files give a [`TraceError`], never a panic.
 
+mod agreement;
 mod check;
 pub mod columns;
 mod communicators;

@@ -53,6 +53,7 @@ impl RankCheck<'_> {
         } else {
             self.start(index, record.request)?;
         }
+        self.builder.enter(self.rank, record, op);
         if !record.has(Flags::VECTOR) {
             return Ok(1);
         }
