@@ -220,7 +220,7 @@ static void place(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The loader calls this before the initialization of other objects (-z initfirst), when getenv has no environment yet. */
+/* The loader calls this before it initializes other objects (-z initfirst); getenv has no environment yet. */
 __attribute__((constructor)) static void placed_at_start(int argc, char **argv, char **environment) {
     static const char name[] = "MATCHBENCH_RECORD_DIR=";
     (void)argc, (void)argv;

@@ -32,7 +32,8 @@ ElfW(Sym) *mbr_object_find(const struct mbr_object *object, const char *name);
 /* The segment that contains this address; null if it is not of this object. */
 const ElfW(Phdr) *mbr_object_segment(const struct mbr_object *object, uintptr_t address);
 
-/* The wrapped function `name`, MPI_X or PMPI_X, as the MPI library defines it; null if it does not or is not wrapped (place.c). */
+/* The wrapped function `name`, MPI_X or PMPI_X, as the MPI library defines it (place.c); null if it does not, or if it
+ * is not wrapped. */
 void *mbr_real(const char *name);
 /* The MPI library in which the wrappers are placed; null if there is none. */
 const struct mbr_object *mbr_placed(void);
