@@ -72,11 +72,15 @@ def test_sweep_and_size_refuse_a_program_that_packs_match_bits_wrongly(
 def test_sizes_of_a_program_are_replayed_with_the_program(tmp_path: Path, halo: mb.Trace) -> None:
     path = tmp_path / "mine.mb"
     path.write_text(_native.match_template(4))
-    own, built_in = (
-        mb.size(halo, costs=[mb.engine("microcode:mpi", program=program)], buckets=[4]).costs
+    found = [
+        mb.size(halo, costs=[mb.engine("microcode:mpi", program=program)], buckets=[4])
         for program in (str(path), "mpi")
-    )
-    assert own["entries"].to_list() == built_in["entries"].to_list()
+    ]
+    own, built_in = (each.costs for each in found)
+    assert own["structure_entries"].to_list() == built_in["structure_entries"].to_list()
+    # A changed engine is recommended too, with what other sizes cost.
+    assert [each.recommendation.engine for each in found] == ["microcode:mpi", "microcode:mpi"]
+    assert None not in [each.recommendation.twice for each in found]
     assert own["match_latency_mean_ns"].to_list() != built_in["match_latency_mean_ns"].to_list()
 
 

@@ -265,7 +265,10 @@ def _recommend(
 ) -> Recommendation:
     """Choose the size from the curves and the engine from the costs; replay it, and half and twice of it."""
     curves = found["curves"]
-    rules = {label_of(each): (each, key, (_structure(each) or ("", ""))[1]) for each, key in limited}
+    # As in the costs, without the mark of changed parameters.
+    rules = {
+        f"{each.name}:{each.preset}": (each, key, (_structure(each) or ("", ""))[1]) for each, key in limited
+    }
     ruled = [label for label, (_, _, holds) in rules.items() if holds != _WITHOUT_CURVE]
     label = fastest(found["costs"], ruled)
     holds = rules[label][2] if label else "oldest_of_queue"
