@@ -84,7 +84,8 @@ struct mbr_topology mbr_comm_topology(mbr_word handle, int rank) {
     return topology;
 }
 
-/* Fills `sources` and `destinations` with ranks of the communicator, or constants of MPI; `weights` has room for both. */
+/* Fills `sources` and `destinations` with ranks of the communicator, or constants of MPI; `weights` has room for
+ * both. */
 static void neighbors_of(mbr_word handle, int rank, const struct mbr_topology *topology, int *sources, int *destinations, int *weights) {
     const int in = topology->sources, out = topology->destinations;
     if (topology->form == CARTESIAN) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Partitioned communication (MPI 4.1, chapter 4). The init calls write nothing; MPI_Start writes the Send or Recv of the
- * whole message (completion.c). These functions write the Partitions. Contract: spec/trace.md, T-23.
+ * Partitioned communication (MPI 4.1, chapter 4). The init calls write nothing; MPI_Start writes the Send or Recv of
+ * the whole message (completion.c). These functions write the Partitions. Contract: spec/trace.md, T-23.
  */
 #include "messages.h"
 
@@ -68,7 +68,8 @@ static void open_partitions(struct mbr_thread *thread, struct frame *frame, int 
     frame->recorded = true;
 }
 
-/* MPI_Pready(partition, request), MPI_Pready_range(first, last, request), MPI_Pready_list(number, partitions, request). */
+/* MPI_Pready(partition, request), MPI_Pready_range(first, last, request), MPI_Pready_list(number, partitions,
+ * request). */
 void ready_before(struct mbr_thread *thread, struct frame *frame, mbr_word *a, const struct role *role) {
     frame->begin = mbr_stamp_begin(thread);
     uint32_t partitions = 0;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::agreement::Agreement;
 use crate::record::{CollectiveOp, Record};
-use crate::topology::{Neighbours, Topologies};
+use crate::topology::{NeighbourLists, Topologies};
 
 /// World ranks `first`, `first + stride`, ... : `length` of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -347,11 +347,11 @@ impl Builder {
     }
 
     /// The topology of communicator `local` of `rank`.
-    pub(crate) fn add_topology(&mut self, rank: u32, local: u32, neighbours: Neighbours) {
+    pub(crate) fn add_topology(&mut self, rank: u32, local: u32, neighbours: NeighbourLists) {
         self.found.topologies.insert((rank, local), neighbours);
     }
 
-    pub(crate) fn neighbours(&self, rank: u32, local: u32) -> Option<&Neighbours> {
+    pub(crate) fn neighbours(&self, rank: u32, local: u32) -> Option<&NeighbourLists> {
         self.found.neighbours(rank, local)
     }
 

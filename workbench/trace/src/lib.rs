@@ -52,5 +52,5 @@ pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
 pub use state::{Host, LeftOut, Omission, TraceState};
 pub use stats::{Distribution, Stats};
-pub use topology::{Neighbours, TopologyForm};
+pub use topology::{NeighbourLists, TopologyForm};
 pub use writer::{TraceForm, TraceWriter};

@@ -34,7 +34,7 @@ impl TopologyForm {
 /// The neighbours of a rank, in the order in which neighbourhood collectives use them. A rank can occur
 /// several times; `None` is `MPI_PROC_NULL`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Neighbours {
+pub struct NeighbourLists {
     /// How the topology was made.
     pub form: TopologyForm,
     /// Ranks of the communicator that it receives from.
@@ -44,9 +44,9 @@ pub struct Neighbours {
 }
 
 /// Neighbours by rank and local number of the communicator.
-pub(crate) type Topologies = BTreeMap<(u32, u32), Neighbours>;
+pub(crate) type Topologies = BTreeMap<(u32, u32), NeighbourLists>;
 
-impl Neighbours {
+impl NeighbourLists {
     /// From the words of a Topology record, of which the first `sources` are sources.
     pub(crate) fn from_words(form: TopologyForm, words: &[u64], sources: usize) -> Self {
         let rank = |&word: &u64| (word != u64::from(PROC_NULL as u32)).then_some(word as u32);
@@ -58,7 +58,7 @@ impl Neighbours {
 impl Communicators {
     /// The neighbours of world rank `rank` in its communicator `local`, if the trace has them.
     #[must_use]
-    pub fn neighbours(&self, rank: u32, local: u32) -> Option<&Neighbours> {
+    pub fn neighbours(&self, rank: u32, local: u32) -> Option<&NeighbourLists> {
         self.topologies.get(&(rank, local))
     }
 }

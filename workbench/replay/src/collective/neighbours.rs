@@ -2,7 +2,7 @@
 //! Neighbourhood collectives: every rank receives from its sources and sends to its destinations, all
 //! at once, as MPICH 4 (`ineighbor_*_linear`) and Open MPI 4 (`coll/basic`) do.
 
-use mb_trace::{CollectiveOp, Neighbours, TopologyForm};
+use mb_trace::{CollectiveOp, NeighbourLists, TopologyForm};
 
 use super::RoundMessage;
 
@@ -24,7 +24,7 @@ pub(crate) struct NeighbourSizes<'a> {
 /// has one or two ranks: of each dimension, the receive from above is posted first.
 pub(crate) fn plan_neighbours(
     op: CollectiveOp,
-    neighbours: &Neighbours,
+    neighbours: &NeighbourLists,
     sizes: NeighbourSizes,
     steps: &mut Vec<RoundMessage>,
 ) {

@@ -7,7 +7,7 @@ use super::fields::{Fields, only, size_of_message};
 use super::{RankCheck, Violation, expected_rank, violation};
 use crate::communicators::RankRun;
 use crate::record::{CollectiveOp, Flags, Kind, Record};
-use crate::topology::{Neighbours, TopologyForm};
+use crate::topology::{NeighbourLists, TopologyForm};
 
 /// T-16: the value of `MPI_ROOT` in traces (MPI 5.0 ABI).
 const ROOT: i32 = -4;
@@ -105,7 +105,7 @@ impl RankCheck<'_> {
             let expected = expected_rank(size, " or 2^32 - 3 (MPI_PROC_NULL)");
             return violation(22, format!("a neighbour is {word}, {expected}"));
         }
-        let neighbours = Neighbours::from_words(form, &self.scratch.words, sides.0 as usize);
+        let neighbours = NeighbourLists::from_words(form, &self.scratch.words, sides.0 as usize);
         self.builder.add_topology(self.rank, newest, neighbours);
         Ok(1 + records)
     }

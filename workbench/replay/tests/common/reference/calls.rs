@@ -83,7 +83,8 @@ impl Reference {
         *entered += 1;
         let size = self.comms[comm].members().count();
         if at == self.comms[comm].collectives.len() {
-            let op = self.random.pick(&OPS);
+            let among_neighbours = self.comms[comm].ring && self.random.one_in(2);
+            let op = if among_neighbours { CollectiveOp::NeighborAlltoall } else { self.random.pick(&OPS) };
             let rooted =
                 matches!(op, CollectiveOp::Bcast | CollectiveOp::Reduce | CollectiveOp::Gather | CollectiveOp::Scatter);
             let root = if rooted { self.random.below(size) as i32 } else { -1 };

@@ -16,7 +16,7 @@ use mb_core::matching::{Envelope, Initiator, MsgId, Op, Outcome, ProbeId};
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::random;
 use mb_oracle::Oracle;
-use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, Request, Status};
+use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, Request, Status, TopologyForm};
 
 use crate::common::{ANY, ANY_TAG};
 
@@ -61,6 +61,8 @@ impl Choices {
 struct Comm {
     sides: [Vec<u32>; 2],
     inter: bool,
+    /// A periodic Cartesian topology of one dimension.
+    ring: bool,
     /// What every member enters, in order, with the root as a position among the members, and how many have.
     collectives: Vec<(CollectiveOp, i32, u64, usize)>,
 }
@@ -156,9 +158,10 @@ impl Reference {
     pub(crate) fn record(plan: Plan) -> Recording {
         let mut random = Choices(random::Random::of(plan.seed, &[]));
         let all: Vec<u32> = (0..plan.ranks).collect();
-        let mut comms = vec![Comm { sides: [all.clone(), all.clone()], inter: false, collectives: Vec::new() }];
+        let mut comms =
+            vec![Comm { sides: [all.clone(), all.clone()], inter: false, ring: false, collectives: Vec::new() }];
         for &rank in &all {
-            comms.push(Comm { sides: [vec![rank], vec![rank]], inter: false, collectives: Vec::new() });
+            comms.push(Comm { sides: [vec![rank], vec![rank]], inter: false, ring: false, collectives: Vec::new() });
         }
         for _ in 0..random.below(4) {
             let mut sides = [Vec::new(), Vec::new()];
@@ -173,7 +176,7 @@ impl Reference {
                 let [one, other] = &mut sides;
                 other.clone_from(one);
             }
-            comms.push(Comm { sides, inter, collectives: Vec::new() });
+            comms.push(Comm { sides, inter, ring: !inter && random.one_in(2), collectives: Vec::new() });
         }
         let ranks = all.iter().map(|&rank| {
             let mut program = RankBuilder::new(rank, plan.ranks);
@@ -184,6 +187,12 @@ impl Reference {
                 let remote = comm.inter.then(|| runs(&comm.sides[1 - side]));
                 program.comm(number as u64 | 1 << 63, &runs(&comm.sides[side]), remote.as_deref());
                 local.push(number);
+                if comm.ring {
+                    let at = comm.sides[0].iter().position(|member| *member == rank).expect("a member");
+                    let size = comm.sides[0].len();
+                    let beside = [(at + size - 1) % size, (at + 1) % size].map(|rank| rank as i32);
+                    program.topology(TopologyForm::Cartesian, &beside, &beside);
+                }
             }
             let threads = (0..=random.below(plan.threads)).map(|_| Blocked::No).collect();
             let (oracle, open, found, entered) = (Oracle::new(), Vec::new(), Vec::new(), BTreeMap::new());
