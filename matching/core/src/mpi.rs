@@ -61,6 +61,13 @@ pub const fn envelope(context: Context, traffic: Traffic, source: Initiator, tag
     Envelope { bits: bits(context, traffic, tag), initiator: source }
 }
 
+/// Whether a message is one of a point-to-point call.
+#[must_use]
+#[inline]
+pub const fn is_user(envelope: &Envelope) -> bool {
+    envelope.bits & (1 << 32) == 0
+}
+
 /// The pattern of a receive; `None` stands for `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 #[must_use]
 #[inline]
@@ -126,7 +133,10 @@ mod tests {
     #[test]
     fn a_wildcard_receive_never_takes_a_message_of_a_collective() {
         let any = pattern(HERE, Traffic::User, None, None);
-        assert!(!any.accepts(&envelope(HERE, Traffic::Collective, Initiator(0), 0)));
+        let of_collective = envelope(HERE, Traffic::Collective, Initiator(0), 0);
+        assert!(!any.accepts(&of_collective));
+        assert!(!is_user(&of_collective));
+        assert!(is_user(&envelope(HERE, Traffic::User, Initiator(0), u32::MAX)));
     }
 
     #[test]

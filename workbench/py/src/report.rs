@@ -58,6 +58,7 @@ fn totals<'py>(py: Python<'py>, rows: &[&Totals]) -> PyResult<Bound<'py, PyDict>
         "never_received" => row.never_received,
         "never_matched" => row.never_matched,
         "unexpected" => row.unexpected,
+        "unexpected_user" => row.unexpected_user,
         "cancelled" => row.cancelled,
         "truncated" => row.truncated,
         "held_messages" => row.held_messages,
@@ -67,6 +68,8 @@ fn totals<'py>(py: Python<'py>, rows: &[&Totals]) -> PyResult<Bound<'py, PyDict>
         "collectives_expanded" => row.collectives,
         "collectives_skipped" => row.collectives_skipped,
         "partitioned" => row.partitioned,
+        "skipped_bytes" => row.skipped_bytes,
+        "skipped_ns" => ns(row.skipped),
     });
     Ok(dict)
 }

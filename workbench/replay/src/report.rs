@@ -4,6 +4,7 @@
 
 use mb_core::capacity::CapacityEvents;
 use mb_core::time::Picos;
+use mb_trace::Record;
 
 use crate::sizing::Sizing;
 use crate::snapshot::{Cut, Deepest};
@@ -165,6 +166,8 @@ pub struct Totals {
     pub never_matched: u64,
     /// Messages that were unexpected.
     pub unexpected: u64,
+    /// Among them: of point-to-point calls.
+    pub unexpected_user: u64,
     /// Receives cancelled.
     pub cancelled: u64,
     /// Messages longer than the receive they matched (an error in MPI, but a match).
@@ -180,6 +183,10 @@ pub struct Totals {
     pub collectives_skipped: u64,
     /// Partitioned messages: starts of sends. No other number of messages includes them, and no engine matches them.
     pub partitioned: u64,
+    /// Bytes that they contributed in the recording.
+    pub skipped_bytes: u64,
+    /// Recorded time within them.
+    pub skipped: Picos,
     /// Engine operations.
     pub operations: u64,
     /// Times the engine answered "busy".
@@ -241,6 +248,7 @@ impl Totals {
         self.never_received += other.never_received;
         self.never_matched += other.never_matched;
         self.unexpected += other.unexpected;
+        self.unexpected_user += other.unexpected_user;
         self.cancelled += other.cancelled;
         self.truncated += other.truncated;
         self.diverged += other.diverged;
@@ -248,6 +256,8 @@ impl Totals {
         self.collectives += other.collectives;
         self.collectives_skipped += other.collectives_skipped;
         self.partitioned += other.partitioned;
+        self.skipped_bytes = self.skipped_bytes.saturating_add(other.skipped_bytes);
+        accumulate(&mut self.skipped, other.skipped);
         self.operations += other.operations;
         self.busy_answers += other.busy_answers;
         self.refused += other.refused;
@@ -264,6 +274,13 @@ impl Totals {
         accumulate(&mut self.match_refused, other.match_refused);
         accumulate(&mut self.match_waiting, other.match_waiting);
         accumulate(&mut self.match_beyond, other.match_beyond);
+    }
+
+    /// Counts a collective that is replayed as if it took no time.
+    pub(crate) fn skip(&mut self, record: &Record) {
+        self.collectives_skipped += 1;
+        self.skipped_bytes = self.skipped_bytes.saturating_add(record.bytes);
+        accumulate(&mut self.skipped, Picos::from_ns(u64::from(record.wall_span_ns)));
     }
 
     /// The part of the sum of `match_latency` that is neither refusal nor waiting nor beyond the structure.

@@ -26,6 +26,7 @@
 //! Truncated, corrupted, mixed-up or forged files give a [`TraceError`], never a panic.
 
 mod agreement;
+mod calls;
 mod check;
 pub mod columns;
 mod communicators;
@@ -43,6 +44,7 @@ pub mod stats;
 mod topology;
 mod writer;
 
+pub use calls::{CallSum, Calls};
 pub use communicators::{CommView, Communicators, RankRun};
 pub use error::{FileLocation, TraceDefect, TraceError};
 pub use header::file_bytes;

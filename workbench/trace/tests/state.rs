@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use common::ping;
-use mb_trace::{Header, Host, Kind, LeftOut, Meta, Omission, Record, Trace, TraceOrigin, TraceState};
+use mb_trace::{CallSum, Flags, Header, Host, Kind, LeftOut, Meta, Omission, Record, Trace, TraceOrigin, TraceState};
 use zerocopy::IntoBytes;
 
 /// Opens and checks a trace of these ranks, in this version, with these flags in the header of rank
@@ -90,6 +90,33 @@ fn what_is_left_out_is_counted_by_name() {
     let reason = "expected an index below 4, the length of other_calls (T-6)";
     assert!(left_out(2, &[4]).unwrap_err().ends_with(&format!("aux is 4, {reason}")));
     assert!(left_out(1, &[1 << 32]).unwrap_err().ends_with(&format!("aux is 4294967296, {reason}")));
+}
+
+#[test]
+fn calls_are_summed_by_what_a_replay_can_do_with_them() {
+    let timed = |kind: Kind, flags, bytes, aux| Record {
+        wall_span_ns: 7,
+        flags,
+        ..Record { kind: kind as u8, bytes, aux, ..Record::default() }
+    };
+    let calls = |others: &[u64]| {
+        read(2, 1, |ranks| {
+            insert(&mut ranks[0], timed(Kind::Miss, 0, 0, 5));
+            insert(&mut ranks[1], Record { tag: 1, peer: -1, ..timed(Kind::Collective, Flags::BLOCKING, 0, 0) });
+            others.iter().for_each(|aux| insert(&mut ranks[1], timed(Kind::Other, 0, 0, *aux)));
+        })
+        .map(|trace| trace.calls())
+        .unwrap()
+    };
+    let none = calls(&[]);
+    // A send of 512 bytes, its receive, a barrier; the spans of unsuccessful tests are in the time.
+    assert_eq!(none.detailed, CallSum { calls: 3, bytes: 512, wall_ns: 14 });
+    assert_eq!((none.lost, none.one_sided, none.polls), (CallSum::default(), CallSum::default(), 5));
+    // MPI_Put, two sends, MPI_Comm_spawn: to start processes takes no part in matching itself.
+    let some = calls(&[0, 1, 1, 2]);
+    assert_eq!(some.detailed, none.detailed);
+    assert_eq!(some.lost, CallSum { calls: 2, bytes: 0, wall_ns: 14 });
+    assert_eq!(some.one_sided, CallSum { calls: 1, bytes: 0, wall_ns: 7 });
 }
 
 #[test]

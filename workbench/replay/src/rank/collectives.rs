@@ -50,7 +50,7 @@ impl Rank<'_> {
                 CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts, other }.plan(&mut steps);
                 self.totals.collectives += 1;
             }
-            _ => self.totals.collectives_skipped += 1,
+            _ => self.totals.skip(record),
         }
         // Every member counts every collective, whether it takes part or not.
         let count = self.collectives_of.entry(view.comm).or_default();

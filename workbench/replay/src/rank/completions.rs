@@ -8,7 +8,7 @@
 use mb_core::capacity::Delays;
 use mb_core::engine::{Accepted, Completion};
 use mb_core::matching::{MsgId, Op, Outcome, RecvId};
-use mb_core::mpi::Traffic;
+use mb_core::mpi::{self, Traffic};
 use mb_core::time::Picos;
 
 use super::{CompletionTarget, DeferredEffect, Finished, Packet, PacketKind, Rank, SharedSink, World, after, times};
@@ -135,6 +135,7 @@ impl Rank<'_> {
                 let envelope = message.envelope;
                 self.unexpected += 1;
                 self.totals.unexpected += 1;
+                self.totals.unexpected_user += u64::from(mpi::is_user(&envelope));
                 self.totals.unexpected_max = self.totals.unexpected_max.max(self.unexpected);
                 if self.idle_probes > 0 {
                     self.wake_probes(world, envelope, delays, at);
