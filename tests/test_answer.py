@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import answer, answer_text, columns, reference
+from matchbench import answer, answer_text, columns, variations
 
 
 def table(name: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
@@ -146,8 +146,8 @@ def test_the_noise_of_assumed_parameters_raises_the_threshold() -> None:
         "the run time without matching."
     )
     assert found.sentences["trust"] == (
-        "Trust: the parameter that changes the cost is assumed, network.gap: doubled or halved, the cost is "
-        "1 % to 6 %."
+        "Trust: the cost on linear:software rests most on network.gap (assumed; 1 % to 6 % if doubled or "
+        "halved)."
     )
 
 
@@ -165,8 +165,8 @@ def test_many_classes_are_counted_and_many_names_too() -> None:
     )
     parameters = {("network.a", "assumed"): (0.06, 0.01), ("network.b", "paper"): (0.07, 0.02)}
     assert constructed({"t": 0.02}, parameters=parameters).answer.sentences["trust"] == (
-        "Trust: 1 of the 2 parameters that change the cost (50 %) is assumed, network.a: doubled or halved, "
-        "the cost is 1 % to 6 %."
+        "Trust: the cost on linear:software rests most on network.b (from a paper; 2 % to 7 % if doubled or "
+        "halved) and network.a (assumed; 1 % to 6 %)."
     )
 
 
@@ -202,8 +202,9 @@ def test_what_would_make_matching_cheap_is_named() -> None:
 def test_the_recording_is_part_of_the_trust() -> None:
     crowded = constructed({"t": 0.1}, host_ranks=64, host_processors=2, waiting_share=0.4, state="cut").answer
     assert crowded.sentences["trust"] == (
-        "Trust: no parameter was varied; t was recorded with 32 ranks per processor, which waited for a "
-        "processor for 40 % of the time; trace or replay is incomplete: t."
+        "Trust: nothing was varied that the cost on linear:software could rest on; t was recorded with "
+        "32 ranks per processor, which waited for a processor for 40 % of the time; trace or replay is "
+        "incomplete: t."
     )
     unknown = constructed({"t": 0.1}, host_ranks=None, host_processors=None).answer
     assert "t does not say whether ranks shared processors" in unknown.sentences["trust"]
@@ -249,5 +250,107 @@ def test_the_reference_of_the_user_takes_the_place_of_the_preset(deep: mb.Trace)
     found = mb.compare(deep, chosen)
     assert found.answer.reference == "linear:software+"
     assert found.reference["time_ns"].item() == found.results.filter(engine="linear")["time_ns"].item()
-    assert reference.PRESET == "software"
+    assert variations.PRESET == "software"
     assert answer.MATTERS == 0.01
+
+
+def test_the_largest_share_of_a_rank_is_never_below_the_median() -> None:
+    found = constructed({"t": 0.01}, waits=[93.0, 90.0, 95.0, 94.0])
+    # The rank that waits longest also runs longest: its share is the smallest.
+    longest = pl.when(pl.col("rank") == 2).then(2000.0).otherwise(pl.col("time_ns"))
+    ranks = found.reference_ranks.with_columns(time_ns=longest)
+    said = dataclasses.replace(found, reference_ranks=ranks).answer
+    assert said.sentences["ranks"] == (
+        "On linear:software, all 4 ranks wait alike: 9.2 % of the run time (median), at most 9.4 % (rank 3)."
+    )
+
+
+def varied(*rows: tuple[str, float]) -> list[dict[str, object]]:
+    """Give rows of table `variations` for things of the recording."""
+    nothing = {"part": None, "parameter": None, "source": None}
+    return [
+        {"trace": "t", "change": name, "factor": 1.0, **nothing, "cost_share": cost} for name, cost in rows
+    ]
+
+
+def test_the_three_things_that_change_the_cost_most_are_named_with_their_sources() -> None:
+    parameters = {
+        ("engine.entry", "measured"): (0.03, 0.015),
+        ("engine.operation", "paper"): (0.025, 0.018),
+        ("network.gap", "assumed"): (0.021, 0.0199),  # less than a tenth
+        ("network.latency", "user"): (0.0225, 0.02),
+    }
+    found = constructed({"t": 0.02}, parameters=parameters)
+    more = pl.concat([found.variations, table("variations", varied(("shared", 0.008), ("wildcards", 0.02)))])
+    trust = dataclasses.replace(found, variations=more).answer.trust
+    assert [each.name for each in trust.rests] == ["shared", "engine.entry", "engine.operation"]
+    assert (trust.varied, trust.changed) == (4, ("shared", "wildcards"))
+    assert dataclasses.replace(found, variations=more).answer.sentences["trust"] == (
+        "Trust: the cost on linear:software rests most on shared processors (0.8 % if the time that ranks "
+        "waited for processors is computation), engine.entry (measured; 1.5 % to 3 % if doubled or halved) "
+        "and engine.operation (from a paper; 1.8 % to 2.5 %)."
+    )
+    quiet = {("network.gap", "assumed"): (0.021, 0.0199)}
+    assert constructed({"t": 0.02}, parameters=quiet).answer.sentences["trust"] == (
+        "Trust: the cost on linear:software rests on none of 1 parameter."
+    )
+
+
+def test_computed_arrivals_are_put_beside_what_the_recording_allows() -> None:
+    parameters = {("network.latency", "assumed"): (0.03, 0.02)}
+    found = constructed({"t": 0.02}, parameters=parameters, unexpected_share=0.13, unexpected_recorded=0.49)
+    rows = table("variations", varied(("arrivals", 0.05), ("arrivals", 0.01)))
+    more = dataclasses.replace(found, variations=pl.concat([found.variations, rows]))
+    # The latency is named once, by the larger change of it.
+    assert more.answer.sentences["trust"] == (
+        "Trust: the cost on linear:software rests most on computed arrivals (1 % to 5 % with a tenth and ten "
+        "times the latency); 13 % of the messages are unexpected in the replay, at most 49 % in the "
+        "recording."
+    )
+    near = constructed({"t": 0.02}, unexpected_share=0.13, unexpected_recorded=0.2).answer
+    assert "unexpected" not in near.sentences["trust"]
+
+
+def test_an_engine_of_assumed_parameters_is_named_beside_the_engine_that_the_answer_speaks_of() -> None:
+    found = constructed(
+        {"t": 0.02},
+        engines={"linear:software": [1.02], "mine:default": [1.0], "other:x": [1.0]},
+        parameters={("engine.entry", "measured"): (0.03, 0.015)},
+    )
+    rows = [
+        {"engine": engine, "preset": preset, "part": "engine", "parameter": name, "source": source}
+        for engine, preset, name, source in (
+            ("mine", "default", "library", "user"),
+            ("mine", "default", "entry", "assumed"),
+            ("other", "x", "entry", "assumed"),
+            ("other", "x", "operation", "paper"),
+        )
+    ]
+    said = dataclasses.replace(found, parameters=table("parameters", rows)).answer.sentences["trust"]
+    assert said == (
+        "Trust: the cost on linear:software rests most on engine.entry (measured; 1.5 % to 3 % if doubled or "
+        "halved); the parameters of mine:default are all assumed, and were not varied."
+    )
+
+
+def test_the_other_rule_of_polls_is_named_only_where_it_changes_the_answer() -> None:
+    def said(base: float, cost: float, ratio: float = 1.0) -> str:
+        found = constructed({"t": base}, variations=[("depth", 10.0, 0.9), ("matching", 0.1, 0.0)])
+        rows = [
+            {"trace": "t", "change": change, "factor": 1.0, "cost_share": share, "time_ns": time_ns}
+            for change, share, time_ns in (("polls", cost, 1000.0 * ratio), ("none", base, 1000.0))
+        ]
+        changes = found.variations.filter(pl.col("change") != "none")
+        return dataclasses.replace(
+            found, variations=pl.concat([table("variations", rows), changes])
+        ).answer.sentences["changes"]
+
+    assert said(0.009, 0.034).endswith(
+        "; polling decides: with its polls replayed as recorded it costs 3.4 %."
+    )
+    assert said(0.02, 0.0005, 18.0).endswith(
+        "; polling decides: with its polls replayed as recorded it costs 0.05 % of 18 times the run time."
+    )
+    assert "polling" in said(0.0099, 0.0101)  # on two sides of the threshold
+    assert "polling" not in said(0.002, 0.008)
+    assert "polling" not in said(0.03, 0.036)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from matchbench import coverage
+from matchbench.trust import Trust, trust
 
 if TYPE_CHECKING:
     from matchbench.comparison import Comparison
@@ -28,8 +32,8 @@ _FEW = 0.25
 """Share of the ranks up to which those are called few."""
 _EVEN = 2.0
 """Ratio of the longest wait of a rank to the median up to which ranks are called alike."""
-_DEPENDS = 0.1
-"""Relative change of the cost, when a parameter is doubled, from which the result depends on it; assumed."""
+_ONE_SIDED = 0.1
+"""Share of the time in calls from which an answer says that its run time lacks one-sided communication."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ class Ranks:
     share
         Their share of the waiting of all ranks, 0 to 1.
     worst, worst_share
-        The rank that waits longest, and the share of its run time that it waits.
+        The rank that waits for the largest share of its run time, and this share.
     median_share
         Median of this share over the ranks.
     """
@@ -98,43 +102,89 @@ class Change:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
-    """What the result depends on.
+class Interval:
+    """A number over several recordings of one program.
 
     Parameters
     ----------
-    varied
-        Numeric parameters of the reference engine and the network that were varied.
-    depends
-        Those on which the cost depends, as `part.parameter`.
-    assumed
-        Those of `depends` whose source is an assumption.
-    low, high
-        Smallest and largest cost when one assumed parameter is doubled or halved; None without one.
-    oversubscribed
-        Traces recorded with more ranks than processors, with the largest ratio, and the largest share of the
-        time in which ranks waited for a processor.
-    ranks_per_processor, waiting_share
-        These two; None if no trace has this information.
-    untold
-        Traces that do not say whether ranks shared processors.
-    incomplete
-        Traces that are not complete, or did not finish their replay.
-    measured
-        Rows of `results` that were measured on this host.
+    low, median, high
+        Smallest value, median, largest value.
+    recordings
+        How many have it.
     """
 
-    varied: int
-    depends: tuple[str, ...]
-    assumed: tuple[str, ...]
-    low: float | None
-    high: float | None
-    oversubscribed: tuple[str, ...]
-    ranks_per_processor: float | None
-    waiting_share: float | None
-    untold: tuple[str, ...]
-    incomplete: tuple[str, ...]
-    measured: int
+    low: float
+    median: float
+    high: float
+    recordings: int
+
+    def straddles(self, threshold: float) -> bool:
+        """Whether some recordings are below a threshold, and others are not.
+
+        Parameters
+        ----------
+        threshold
+            The threshold.
+        """
+        return self.low < threshold <= self.high
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A trace of which too little is replayed for an answer.
+
+    Parameters
+    ----------
+    trace
+        Its name.
+    share, of
+        The largest share that is not replayed, and what it is a share of.
+    what
+        The most frequent kind of calls that are not replayed.
+    """
+
+    trace: str
+    share: float
+    of: str
+    what: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OneSided:
+    """One-sided communication of a trace, which matches nothing.
+
+    Parameters
+    ----------
+    trace
+        Its name.
+    calls
+        Calls.
+    share
+        Their share of the recorded time in calls that communicate.
+    """
+
+    trace: str
+    calls: int
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Polling:
+    """The replay of unsuccessful tests and probes by the other rule.
+
+    Parameters
+    ----------
+    rule
+        The other rule: `waiting` or `recorded`.
+    cost
+        Cost of matching by it.
+    ratio
+        Run time by it, over that of the replay.
+    """
+
+    rule: str
+    cost: float
+    ratio: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +197,20 @@ class Answer:
         The engine on which the cost of matching is computed, as `engine:preset`.
     costs
         Share of the run time that matching costs on it, by trace, worst first; without traces that did not
-        finish.
+        finish, and without those in `refused`.
+    interval
+        Its interval, if the traces are recordings of one program.
+    refused
+        Traces of which too little is replayed for an answer.
+    one_sided
+        The trace with the largest share of one-sided communication, if it matters to the answer.
     silent
-        Whether no message of any trace matched a receive.
+        Whether no message of any trace in `costs` matched a receive.
+    shown
+        The trace of the numbers of single ranks and of changes: the worst one, or of several recordings the
+        median; None if no trace finished.
     ranks
-        Which ranks of the worst trace are concerned; None if no trace finished.
+        Which ranks of this trace are concerned.
     threshold
         Relative difference of run times below which engines are in one class.
     classes
@@ -160,22 +219,33 @@ class Answer:
         Number of these engines.
     implausible
         What the engines that are in no class did that no engine can do, by `engine:preset`.
+    borderline
+        Engines that are within the threshold of the fastest one in some recordings and not in others, with
+        the interval of the difference; they are in no class.
     base, changes
-        Cost in the worst trace as given, and after each change.
+        Cost in the shown trace as given, and after each change.
+    polling
+        The replay with the other rule of polls, if it changes the answer.
     trust
         What the result rests on.
     """
 
     reference: str
     costs: Mapping[str, float]
+    interval: Interval | None
+    refused: tuple[Refusal, ...]
+    one_sided: OneSided | None
     silent: bool
+    shown: str | None
     ranks: Ranks | None
     threshold: float
     classes: tuple[EngineClass, ...]
     simulated: int
     implausible: Mapping[str, str]
+    borderline: Mapping[str, Interval]
     base: float | None
     changes: tuple[Change, ...]
+    polling: Polling | None
     trust: Trust
 
     @property
@@ -204,30 +274,84 @@ def answer(comparison: Comparison) -> Answer:
         The tables `results`, `reference`, `reference_ranks` and `variations`.
     """
     reference = comparison.reference
-    costs = reference.filter(pl.col("cost_share").is_not_null()).sort(
+    refused = tuple(_refusal(row) for row in reference.iter_rows(named=True) if coverage.is_refused(row))
+    answered = reference.filter(~pl.col("trace").is_in([each.trace for each in refused]))
+    costs = answered.filter(pl.col("cost_share").is_not_null()).sort(
         "cost_share", descending=True, maintain_order=True
     )
-    by_trace = dict(costs.select("trace", "cost_share").iter_rows())
+    by_trace: dict[str, float] = dict(costs.select("trace", "cost_share").iter_rows())
     variations = comparison.variations
     base = variations.filter(change="none")["cost_share"].to_list()
-    trust = _trust(comparison, base[0] if base else None)
-    noise = [abs(each - base[0]) for each in (trust.low, trust.high) if each is not None]
+    rests = trust(comparison, base[0] if base else None)
+    noise = [abs(each - base[0]) for each in (rests.low, rests.high) if each is not None]
     threshold = max(MATTERS, *noise, 0.0)
-    classes = _classes(comparison.results, threshold)
+    slowdowns = _slowdowns(comparison.results.filter(pl.col("trace").is_in(answered["trace"].to_list())))
+    borderline = _borderline(slowdowns, threshold) if comparison.repeat else {}
+    simulated = len(slowdowns)
+    if comparison.repeat:
+        medians = {label: {"": statistics.median(of.values())} for label, of in slowdowns.items()}
+        slowdowns = {label: of for label, of in medians.items() if label not in borderline}
+    classes = _classes(slowdowns, threshold)
+    shown = next(iter(variations["trace"]), next(iter(by_trace), None))
     first = reference.row(0, named=True) if reference.height else {"engine": "", "preset": ""}
     return Answer(
         reference=f"{first['engine']}:{first['preset']}",
         costs=by_trace,
-        silent=not reference["matches"].sum(),
-        ranks=_ranks(comparison.reference_ranks.filter(trace=next(iter(by_trace)))) if by_trace else None,
+        interval=_interval(list(by_trace.values())) if comparison.repeat and by_trace else None,
+        refused=refused,
+        one_sided=_one_sided(answered),
+        silent=not answered["matches"].sum(),
+        shown=shown,
+        ranks=_ranks(comparison.reference_ranks.filter(trace=shown)) if shown else None,
         threshold=threshold,
         classes=classes,
-        simulated=sum(len(each.engines) for each in classes),
         implausible=_implausible(comparison.results),
+        simulated=simulated,
+        borderline=borderline,
         base=base[0] if base else None,
         changes=_changes(variations),
-        trust=trust,
+        polling=_polling(variations, comparison.results),
+        trust=rests,
     )
+
+
+def _refusal(row: Mapping[str, Any]) -> Refusal:
+    share, of = coverage.missing(row)
+    return Refusal(trace=row["trace"], share=share, of=of, what=row["unreplayed"])
+
+
+def _one_sided(reference: pl.DataFrame) -> OneSided | None:
+    """Find the trace with most one-sided communication, if that is much or nothing is matched."""
+    rows = reference.filter(pl.col("one_sided_calls") > 0).sort(
+        "one_sided_time_share", descending=True, nulls_last=True, maintain_order=True
+    )
+    for row in rows.head(1).iter_rows(named=True):
+        share = row["one_sided_time_share"] or 0.0
+        if share >= _ONE_SIDED or not row["matches"]:
+            return OneSided(trace=row["trace"], calls=row["one_sided_calls"], share=share)
+    return None
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    return Interval(
+        low=min(values), median=statistics.median(values), high=max(values), recordings=len(values)
+    )
+
+
+def _polling(variations: pl.DataFrame, results: pl.DataFrame) -> Polling | None:
+    """Compare the two rules of polls; None unless they differ by more than the threshold."""
+    found = variations.filter(pl.col("change").is_in(["none", "polls"]), pl.col("cost_share").is_not_null())
+    rows = {row["change"]: row for row in found.iter_rows(named=True)}
+    if len(rows) < 2:
+        return None
+    base, other = rows["none"], rows["polls"]
+    ratio = other["time_ns"] / base["time_ns"] if base["time_ns"] else 1.0
+    flips = (base["cost_share"] < MATTERS) != (other["cost_share"] < MATTERS)
+    differs = abs(base["cost_share"] - other["cost_share"]) >= MATTERS or abs(ratio - 1) >= MATTERS_MUCH
+    if not flips and not differs:
+        return None
+    rule = "waiting" if results["polls"].first() == "recorded" else "recorded"
+    return Polling(rule=rule, cost=other["cost_share"], ratio=ratio)
 
 
 def _ranks(ranks: pl.DataFrame) -> Ranks:
@@ -244,7 +368,8 @@ def _ranks(ranks: pl.DataFrame) -> Ranks:
         concerned.append(rank)
         sum_ns += wait_ns
     by_rank = dict(zip(ranks["rank"], shares, strict=True))
-    worst = waits[0][0]
+    # By share: the rank that waits longest may be one that also runs longest.
+    worst = max(by_rank, key=lambda rank: (by_rank[rank], -rank))
     median = _number(shares.median())
     if not whole_ns:
         pattern = "none"
@@ -267,8 +392,8 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _classes(results: pl.DataFrame, threshold: float) -> tuple[EngineClass, ...]:
-    """Group engines, fastest first: one joins a class if it is near all others in every trace."""
+def _slowdowns(results: pl.DataFrame) -> dict[str, dict[str, float]]:
+    """Give the slowdowns of ranked engines by trace, without traces that one of them did not finish."""
     named = pl.format("{}:{}", "engine", "preset").alias("label")
     rows = results.filter(
         pl.col("timing") == "simulated", "keeps_order", ~named.is_in(list(_implausible(results)))
@@ -282,7 +407,23 @@ def _classes(results: pl.DataFrame, threshold: float) -> tuple[EngineClass, ...]
     for of in slowdowns.values():
         for trace in unfinished:
             of.pop(trace, None)
-    means = {label: geometric_mean(list(of.values())) for label, of in slowdowns.items() if of}
+    return {label: of for label, of in slowdowns.items() if of}
+
+
+def _borderline(slowdowns: Mapping[str, Mapping[str, float]], threshold: float) -> dict[str, Interval]:
+    """Compare every engine with the one of the least median, recording by recording."""
+    if not slowdowns:
+        return {}
+    fastest = min(slowdowns.values(), key=lambda of: statistics.median(of.values()))
+    behind = {
+        label: _interval([of[trace] / fastest[trace] - 1 for trace in of]) for label, of in slowdowns.items()
+    }
+    return {label: each for label, each in behind.items() if each.straddles(threshold)}
+
+
+def _classes(slowdowns: Mapping[str, Mapping[str, float]], threshold: float) -> tuple[EngineClass, ...]:
+    """Group engines, fastest first: one joins a class if it is near all others in every trace."""
+    means = {label: geometric_mean(list(of.values())) for label, of in slowdowns.items()}
     classes: list[list[str]] = []
     for label in sorted(means, key=lambda each: (means[each], each)):
         if classes and all(_near(slowdowns[label], slowdowns[other], threshold) for other in classes[-1]):
@@ -322,45 +463,10 @@ def _near(one: Mapping[str, float], other: Mapping[str, float], threshold: float
 
 def _changes(variations: pl.DataFrame) -> tuple[Change, ...]:
     rows = variations.filter(
-        ~pl.col("change").is_in(["none", "parameter"]), pl.col("cost_share").is_not_null()
+        pl.col("change").is_in(["depth", "matching", "compute", "network"]),
+        pl.col("cost_share").is_not_null(),
     )
     return tuple(
         Change(change=change, factor=factor, cost=cost)
         for change, factor, cost in rows.select("change", "factor", "cost_share").iter_rows()
-    )
-
-
-def _trust(comparison: Comparison, base: float | None) -> Trust:
-    varied: dict[str, list[dict[str, Any]]] = {}
-    for row in comparison.variations.filter(change="parameter").iter_rows(named=True):
-        varied.setdefault(f"{row['part']}.{row['parameter']}", []).append(row)
-    assumed = {name for name, rows in varied.items() if rows[0]["source"] == "assumed"}
-    costs = {
-        name: [row["cost_share"] for row in rows if row["cost_share"] is not None]
-        for name, rows in varied.items()
-    }
-    depends = tuple(
-        name
-        for name, each in costs.items()
-        if base is not None and any(abs(cost - base) > _DEPENDS * abs(base) for cost in each)
-    )
-    extremes = [cost for name in assumed for cost in costs[name]]
-    reference, results = comparison.reference, comparison.results
-    crowded = reference.filter(pl.col("host_ranks") > pl.col("host_processors"))
-    unfinished = results.filter(pl.col("keeps_order"), finished=False)["trace"].to_list()
-    cut = reference.filter(pl.col("state") != "complete")["trace"].to_list()
-    ratio = crowded.select(pl.col("host_ranks") / pl.col("host_processors")).to_series().max()
-    waiting = crowded["waiting_share"].max()
-    return Trust(
-        varied=len(varied),
-        depends=depends,
-        assumed=tuple(name for name in depends if name in assumed),
-        low=min(extremes, default=None),
-        high=max(extremes, default=None),
-        oversubscribed=tuple(crowded["trace"]),
-        ranks_per_processor=None if ratio is None else _number(ratio),
-        waiting_share=None if waiting is None else _number(waiting),
-        untold=tuple(reference.filter(pl.col("host_ranks").is_null())["trace"]),
-        incomplete=tuple(dict.fromkeys([*unfinished, *cut])),
-        measured=results["host"].count(),
     )

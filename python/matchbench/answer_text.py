@@ -5,7 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from matchbench.answer import MATTERS, MATTERS_MUCH, Answer, Change, EngineClass, Ranks, Trust
+from matchbench.answer import (
+    MATTERS,
+    MATTERS_MUCH,
+    Answer,
+    Change,
+    EngineClass,
+    Interval,
+    Polling,
+    Ranks,
+    Refusal,
+)
+from matchbench.coverage import REFUSED
+from matchbench.trust import Rest, Trust
+from matchbench.variations import ARRIVALS_DIFFER
 
 _MOST = 6
 """Names in a list above which the rest is counted."""
@@ -13,6 +26,23 @@ _FEW = 3
 """The same for names of lesser weight."""
 
 _SPEEDUPS = {"compute": "processors", "network": "a network"}
+
+_SOURCES = {"paper": "from a paper", "user": "set by the user"}
+"""Words for sources of parameters that are no adjectives."""
+
+_CHANGED = {
+    "polls": "polls",
+    "shared": "shared processors",
+    "arrivals": "computed arrivals",
+    "wildcards": "wildcards",
+}
+_OTHERWISE = {
+    "polls": "by the other rule",
+    "shared": "if the time that ranks waited for processors is computation",
+    "arrivals": "with a tenth and ten times the latency",
+    "wildcards": "if they match the other way",
+}
+"""What the changes of the recording are called, and what was replayed instead."""
 
 
 def sentences(answer: Answer) -> dict[str, str]:
@@ -54,32 +84,108 @@ def percent(share: float) -> str:
 
 
 def _matters(answer: Answer) -> str:
-    costs = answer.costs
-    if not costs:
+    refused = answer.refused
+    if not answer.costs:
+        if len(refused) == 1:
+            return f"It is unknown whether matching matters: {_refusal(refused[0])}."
+        if refused:
+            return (
+                f"It is unknown whether matching matters for {len(refused)} programs: in {refused[0].trace}, "
+                f"{_refusal(refused[0])}."
+            )
         return "It is unknown whether matching matters: no trace finished its replay."
     if answer.silent:
-        programs = "this program" if len(costs) == 1 else f"these {len(costs)} programs"
-        return f"Matching costs {programs} nothing: no message matched a receive."
+        text = _silent(answer)
+    else:
+        text = _interval(answer, answer.interval) if answer.interval else _cost(answer)
+    if refused:
+        which = refused[0].trace if len(refused) == 1 else f"{len(refused)} more traces"
+        text += f"; it is unknown for {which}: {_refusal(refused[0])}"
+    return f"{text}."
+
+
+def _refusal(refusal: Refusal) -> str:
+    return (
+        f"the replay lacks {percent(refusal.share)} of {refusal.of} ({refusal.what}), "
+        f"and from {percent(REFUSED)} on no answer is given"
+    )
+
+
+def _silent(answer: Answer) -> str:
+    programs = "this program" if len(answer.costs) == 1 else f"these {len(answer.costs)} programs"
+    if (one_sided := answer.one_sided) and len(answer.costs) == 1:
+        return (
+            f"Matching costs {programs} nothing: its communication is one-sided, which matches nothing "
+            f"({_calls(one_sided.calls)}, {percent(one_sided.share)} of the time in calls)"
+        )
+    return f"Matching costs {programs} nothing: no message matched a receive"
+
+
+def _calls(count: int) -> str:
+    return f"{count} {'call' if count == 1 else 'calls'}"
+
+
+def _software(answer: Answer) -> str:
+    return f"its run time in software ({answer.reference})"
+
+
+def _apart(answer: Answer) -> str:
+    """Say that the run time lacks one-sided communication, if that is much."""
+    if (one_sided := answer.one_sided) is None:
+        return ""
+    whose = "" if len(answer.costs) == 1 else f" of {one_sided.trace}"
+    return (
+        f", without the one-sided communication{whose}, which matches nothing "
+        f"({percent(one_sided.share)} of the time in calls)"
+    )
+
+
+def _cost(answer: Answer) -> str:
+    costs = answer.costs
     highest = max(costs.values())
     matters = "matters much" if highest >= MATTERS_MUCH else "matters"
-    on = f"its run time in software ({answer.reference})"
     if len(costs) == 1:
         verdict, limit = (
             (matters, "") if highest >= MATTERS else ("does not matter", f", less than {percent(MATTERS)}")
         )
-        return f"Matching {verdict}: it costs this program {percent(highest)} of {on}{limit}."
+        return (
+            f"Matching {verdict}: it costs this program {percent(highest)} of {_software(answer)}{limit}"
+            f"{_apart(answer)}"
+        )
     many = sum(cost >= MATTERS for cost in costs.values())
     verdict = f"does not matter for any of the {len(costs)} programs"
     if many:
         verdict = f"{matters} for {'all' if many == len(costs) else f'{many} of the'} {len(costs)} programs"
-    return f"Matching {verdict}: {answer.worst} loses the most, {percent(highest)} of {on}."
+    worst = f"{answer.worst} loses the most, {percent(highest)} of {_software(answer)}"
+    return f"Matching {verdict}: {worst}{_apart(answer)}"
+
+
+def _interval(answer: Answer, interval: Interval) -> str:
+    """Say what it costs in several recordings of one program."""
+    limit = ""
+    if interval.straddles(MATTERS):
+        verdict = f"is at the threshold of {percent(MATTERS)}"
+    elif interval.straddles(MATTERS_MUCH):
+        verdict = f"matters, and is at the threshold of {percent(MATTERS_MUCH)} from which it matters much"
+    elif interval.high < MATTERS:
+        verdict, limit = "does not matter", f", less than {percent(MATTERS)}"
+    else:
+        verdict = "matters much" if interval.low >= MATTERS_MUCH else "matters"
+    return (
+        f"Matching {verdict}: it costs this program {_spread(interval)} of {_software(answer)} in "
+        f"{interval.recordings} recordings{limit}{_apart(answer)}"
+    )
+
+
+def _spread(interval: Interval) -> str:
+    return f"{percent(interval.low)} to {percent(interval.high)} (median {percent(interval.median)})"
 
 
 def _ranks(answer: Answer) -> str:
     ranks = answer.ranks
     if ranks is None:
         return "Nothing is known about single ranks."
-    where = f"In {answer.worst} on" if len(answer.costs) > 1 else "On"
+    where = f"In {answer.shown} on" if len(answer.costs) > 1 else "On"
     return f"{where} {answer.reference}, {_rank_text(ranks)}"
 
 
@@ -118,8 +224,21 @@ def _engines(answer: Answer) -> str:
 
 def _ranking(answer: Answer) -> str:
     """Say which engines are as good as the fastest, and how much slower the others are."""
+    text = _class_text(answer)
+    if not answer.borderline:
+        return text
+    names = [
+        f"{name} ({percent(each.low)} to {percent(each.high)} slower)"
+        for name, each in answer.borderline.items()
+    ]
+    return f"{text[:-1]}; at the threshold of {percent(answer.threshold)}: {_list(names, 'more', _FEW)}."
+
+
+def _class_text(answer: Answer) -> str:
     classes = answer.classes
     if not classes:
+        if answer.refused and not answer.costs:
+            return "The table compares engines on what is replayed, and says nothing about the program."
         return "No simulated engine was compared to the end of a trace."
     first, others = classes[0], classes[1:]
     within = f"within {percent(answer.threshold)}"
@@ -127,20 +246,22 @@ def _ranking(answer: Answer) -> str:
         within += ", as far as an assumed parameter moves them"
     if answer.simulated == 1:
         return f"Only one engine was compared: {first.engines[0]}, {_range(first)}."
-    if not others:
+    if not others and len(first.engines) == answer.simulated:
         whole = "Both" if answer.simulated == 2 else f"All {answer.simulated}"
         return f"{whole} engines are alike {within}: {_range(first)}."
     slower = [f"{_list(each.engines, 'more', _FEW)} ({_ratios(each)})" for each in others]
-    if len(slower) > _FEW:
+    if not others:
+        rest = ""
+    elif len(slower) > _FEW:
         count = sum(len(each.engines) for each in others[:-1])
-        rest = f"{count} engines are in {len(others) - 1} slower classes, and {slower[-1]} is the slowest"
+        rest = f"; {count} engines are in {len(others) - 1} slower classes, and {slower[-1]} is the slowest"
     else:
-        rest = f"{_and(slower)} {'is' if len(others) == len(others[0].engines) == 1 else 'are'} slower"
+        rest = f"; {_and(slower)} {'is' if len(others) == len(others[0].engines) == 1 else 'are'} slower"
     if len(first.engines) == 1:
-        return f"{first.engines[0]} is the fastest of {answer.simulated} engines, {_range(first)}; {rest}."
+        return f"{first.engines[0]} is the fastest of {answer.simulated} engines, {_range(first)}{rest}."
     return (
         f"{len(first.engines)} of {answer.simulated} engines are alike {within}, {_range(first)}: "
-        f"{_list(first.engines, 'more')}; {rest}."
+        f"{_list(first.engines, 'more')}{rest}."
     )
 
 
@@ -156,11 +277,32 @@ def _ratios(each: EngineClass) -> str:
 def _changes(answer: Answer) -> str:
     if answer.base is None or not answer.changes:
         return "No replay shows what would change this."
-    where = f"In {answer.worst} on" if len(answer.costs) > 1 else "On"
+    where = f"In {answer.shown} on" if len(answer.costs) > 1 else "On"
     about = f"{where} {answer.reference}, it would"
-    if answer.base < MATTERS:
-        return _would_matter(answer, about)
-    return _would_not_matter(answer, about)
+    if answer.interval and answer.interval.straddles(MATTERS):
+        text = _would_cost(answer, about)
+    elif answer.base < MATTERS:
+        text = _would_matter(answer, about)
+    else:
+        text = _would_not_matter(answer, about)
+    if (polling := answer.polling) is None:
+        return text
+    rule = "as recorded" if polling.rule == "recorded" else "as waiting"
+    return f"{text[:-1]}; polling decides: with its polls replayed {rule} it costs {_by_polls(polling)}."
+
+
+def _by_polls(polling: Polling) -> str:
+    cost = percent(polling.cost)
+    return (
+        cost if abs(polling.ratio - 1) < MATTERS_MUCH else f"{cost} of {polling.ratio:.2g} times the run time"
+    )
+
+
+def _would_cost(answer: Answer, about: str) -> str:
+    """Say what the changes do to a cost at the threshold."""
+    depths = [_deeper(each) for each in answer.changes if each.change == "depth"][:1]
+    faster = [_cheaper(each) for each in answer.changes if each.change == "matching"][:1]
+    return f"{about} cost more with {_or(depths)}, and less with {_or(faster)}."
 
 
 def _would_matter(answer: Answer, about: str) -> str:
@@ -215,33 +357,50 @@ def _times(factor: float) -> str:
 
 def _trust(answer: Answer) -> str:
     trust = answer.trust
-    parts = [_parameters(trust), *_recordings(answer)]
+    parts = [_rests(answer), *_unvaried(trust), *_arrivals(trust), *_recordings(answer)]
     if measured := trust.measured:
         parts.append(f"{measured} {'rows were' if measured > 1 else 'row was'} measured on this host")
     return f"Trust: {'; '.join(parts)}."
 
 
-def _parameters(trust: Trust) -> str:
-    if not trust.varied:
-        return "no parameter was varied"
-    if not trust.depends:
-        return f"none of {trust.varied} parameters, doubled or halved, changes the cost"
-    count = len(trust.depends)
-    which = (
-        "the parameter that changes the cost"
-        if count == 1
-        else f"the {count} parameters that change the cost"
-    )
-    if not trust.assumed:
-        return f"{which} is not assumed" if count == 1 else f"none of {which} is assumed"
-    names = _list(trust.assumed, "more", _FEW)
-    share = f"{len(trust.assumed)} of {which} ({percent(len(trust.assumed) / count)})"
-    text = f"{share} {'is' if len(trust.assumed) == 1 else 'are'} assumed, {names}"
-    if count == 1:
-        text = f"{which} is assumed, {names}"
-    if trust.low is not None and trust.high is not None:
-        text += f": doubled or halved, the cost is {percent(trust.low)} to {percent(trust.high)}"
-    return text
+def _rests(answer: Answer) -> str:
+    """Name what the cost rests on most, with its source and what it does to the cost."""
+    trust = answer.trust
+    cost = f"the cost on {answer.reference}"
+    if not trust.varied and not trust.changed:
+        return f"nothing was varied that {cost} could rest on"
+    others = f" and {_and([_CHANGED[name] for name in trust.changed])}" if trust.changed else ""
+    if not trust.rests:
+        noun = "parameter" if trust.varied == 1 else "parameters"
+        return f"{cost} rests on none of {trust.varied} {noun}{others}"
+    first = next((each for each in trust.rests if each.source is not None), None)
+    return f"{cost} rests most on {_and([_rest(each, told=each is not first) for each in trust.rests])}"
+
+
+def _rest(each: Rest, *, told: bool) -> str:
+    """Give source and costs; that a parameter was doubled and halved is told once."""
+    low, high = percent(each.low), percent(each.high)
+    costs = high if low == high else f"{low} to {high}"
+    if each.source is None:
+        return f"{_CHANGED[each.name]} ({costs} {_OTHERWISE[each.name]})"
+    how = "" if told else " if doubled or halved"
+    return f"{each.name} ({_SOURCES.get(each.source, each.source)}; {costs}{how})"
+
+
+def _unvaried(trust: Trust) -> Iterator[str]:
+    if trust.unvaried:
+        noun = "the parameters" if len(trust.unvaried) == 1 else "those"
+        yield f"{noun} of {_list(trust.unvaried, 'more', _FEW)} are all assumed, and were not varied"
+
+
+def _arrivals(trust: Trust) -> Iterator[str]:
+    """Put the unexpected share of the replay beside the bound of the recording."""
+    replayed, recorded = trust.unexpected, trust.unexpected_recorded
+    if replayed is not None and recorded is not None and abs(replayed - recorded) >= ARRIVALS_DIFFER:
+        yield (
+            f"{percent(replayed)} of the messages are unexpected in the replay, "
+            f"at most {percent(recorded)} in the recording"
+        )
 
 
 def _recordings(answer: Answer) -> Iterator[str]:

@@ -5,28 +5,9 @@ The tables of `spec/results.md` are generated from this file (`matchbench.result
 A name that ends in `_ns` is a time in nanoseconds. Test: `test_a_time_says_so_in_its_name`.
 """
 
-from typing import NamedTuple
-
 import polars as pl
 
-
-class Column(NamedTuple):
-    """One column.
-
-    Parameters
-    ----------
-    type
-        Type in Parquet.
-    unit
-        Unit, empty for text and for numbers without one.
-    meaning
-        What its values say, in words.
-    """
-
-    type: pl.DataType
-    unit: str
-    meaning: str
-
+from matchbench.column import Column
 
 _STR, _BOOL, _I64, _F64 = pl.String(), pl.Boolean(), pl.Int64(), pl.Float64()
 
@@ -284,6 +265,41 @@ REFERENCE = {
         "share of the recorded time in which ranks were ready to run and waited for a processor, 0 to 1; "
         "null if the trace does not say",
     ),
+    "unexpected_share": Column(
+        _F64, "", "share of the messages of point-to-point calls that were unexpected in this replay, 0 to 1"
+    ),
+    "unexpected_recorded": Column(
+        _F64,
+        "",
+        "the largest share that the times of the recording allow: `unexpected_share` of section 8; null for "
+        "generated traces",
+    ),
+    "polls": Column(_I64, "calls", "unsuccessful tests and probes in the recording"),
+    "matching_calls": Column(
+        _I64, "calls", "sends, receives, probes and collectives that take part in matching, replayed or not"
+    ),
+    "unreplayed_calls": Column(
+        _I64, "calls", "among them: in the trace by name and time only, or replayed in zero time"
+    ),
+    "unreplayed_calls_share": Column(_F64, "", "their share, 0 to 1; null without such calls"),
+    "unreplayed_bytes_share": Column(
+        _F64,
+        "",
+        "share of the bytes sent and contributed to collectives that are not replayed; the bytes of calls in "
+        "the trace by name and time only are unknown",
+    ),
+    "unreplayed_time_share": Column(
+        _F64,
+        "",
+        "share of the recorded time in these calls, waits and unsuccessful tests that is not replayed",
+    ),
+    "unreplayed": Column(_STR, "", "the most frequent kind of calls that are not replayed; null without one"),
+    "one_sided_calls": Column(
+        _I64, "calls", "calls of one-sided communication and its synchronization, which match nothing"
+    ),
+    "one_sided_time_share": Column(
+        _F64, "", "their share of the recorded time in all calls that communicate, which is not replayed"
+    ),
 }
 
 REFERENCE_RANKS = {
@@ -299,13 +315,17 @@ VARIATIONS = {
         _STR,
         "",
         "`none`; `depth`: the time per entry; `matching`: every time of the reference engine; `compute`: "
-        "recorded compute time; `network`: every time of the network; `parameter`: one parameter",
+        "recorded compute time; `network`: every time of the network; `parameter`: one parameter; `shared`: "
+        "recorded compute time with the time that ranks waited for processors; `arrivals`: the latency of "
+        "the network; `polls`, `wildcards`: unsuccessful polls, or receives with a wildcard, are replayed "
+        "by the other rule",
     ),
     "part": Column(_STR, "", "`engine` or `network`; null unless one parameter changed"),
     "parameter": Column(_STR, "", "its name; null unless one parameter changed"),
     "source": Column(_STR, "", "source of its value, as in section 6; null unless one parameter changed"),
     "factor": Column(_F64, "", "factor by which it was multiplied"),
     **{name: REFERENCE[name] for name in ("time_ns", "zero_ns", "cost_share")},
+    "unexpected_share": REFERENCE["unexpected_share"],
 }
 
 QUEUES = {
@@ -315,6 +335,27 @@ QUEUES = {
     "posted_max": Column(_I64, "entries", "longest posted-receive queue of the rank in the interval"),
     "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue of the rank in the interval"),
     "operations": Column(_I64, "", "engine operations of the rank in the interval"),
+}
+
+_OF_INTERVALS = {
+    "time": "`time_ns`",
+    "slowdown": "`slowdown`",
+    "cost_share": "part of `time_ns` that `ideal:zero` saves: 1 - 1 / `slowdown`",
+    "match_latency_mean": "`match_latency_mean_ns`; null for a reference engine that was not compared",
+    "blocked_share": "`blocked_share`; null for a reference engine that was not compared",
+}
+_NS = ("time", "match_latency_mean")
+
+INTERVALS = {
+    **_repeated("engine", "preset", "timing"),
+    "recordings": Column(_I64, "", "recordings that the engine replayed to the end"),
+    **{
+        f"{name}_{which}{'_ns' if name in _NS else ''}": Column(
+            _F64, "ns" if name in _NS else "", f"{word} over the recordings: {meaning}"
+        )
+        for name, meaning in _OF_INTERVALS.items()
+        for which, word in (("low", "smallest value"), ("median", "median"), ("high", "largest value"))
+    },
 }
 
 COLUMNS = {
@@ -329,6 +370,7 @@ COLUMNS = {
     "reference_ranks": REFERENCE_RANKS,
     "variations": VARIATIONS,
     "queues": QUEUES,
+    "intervals": INTERVALS,
 }
 """Columns by table; the name of a table is also that of its files."""
 

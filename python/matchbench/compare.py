@@ -5,9 +5,9 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
-from matchbench import interruptible, own_engines, reference
+from matchbench import coverage, interruptible, intervals, own_engines, reference
 from matchbench._native import Engine, MatchbenchError, Network
-from matchbench.comparison import Comparison
+from matchbench.comparison import Comparison, Remark
 from matchbench.native_types import Progress, Report
 from matchbench.replay_config import ReplayConfig
 from matchbench.result_tables import REFERENCE, gather, label_of
@@ -20,6 +20,7 @@ def compare(
     engines: Sequence[str | type | Engine] = (),
     *,
     config: ReplayConfig | None = None,
+    repeat: bool = False,
     jobs: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -38,6 +39,8 @@ def compare(
         :func:`choose_engines` return; those of :func:`choose_engines` without arguments if there is none.
     config
         How to replay.
+    repeat
+        Whether the traces are recordings of one program: results are then intervals over them.
     jobs
         Replays at a time, each in its own thread.
     progress
@@ -52,7 +55,7 @@ def compare(
     ------
     MatchbenchError
         When a trace is defective, or an engine or a parameter is wrong, or a user-defined engine does not
-        keep MPI's order.
+        keep MPI's order, or recordings cannot be of one program.
 
     Examples
     --------
@@ -65,6 +68,8 @@ def compare(
     if doubled := next((name for name in names if names.count(name) > 1), None):
         msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
         raise MatchbenchError(msg)
+    if repeat:
+        intervals.check(traces)
     network = Network(config.network, **config.network_parameters)
     chosen = [engine for engine in engines if isinstance(engine, Engine)]
     chosen += [Engine(engine) for engine in engines if isinstance(engine, type)]
@@ -81,7 +86,16 @@ def compare(
     reports = _replay_all(pairs, network, config, jobs, progress)
     replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]
     found = gather(replays, network, config)
-    return dataclasses.replace(found, **reference.replays(traces, chosen, network, config, found.results))
+    rows = reference.replays(traces, chosen, network, config, found.results, jobs=jobs, repeat=repeat)
+    found = dataclasses.replace(found, **rows)
+    remarks = [
+        Remark(trace=row["trace"], engine="", text=text)
+        for row in found.reference.iter_rows(named=True)
+        for text in coverage.remarks(row)
+    ]
+    if repeat:
+        found = dataclasses.replace(found, intervals=intervals.table(found.results, found.reference))
+    return dataclasses.replace(found, remarks=(*found.remarks, *remarks))
 
 
 def _replay_all(

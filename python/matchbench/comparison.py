@@ -64,6 +64,8 @@ class Comparison:
         Replays of the worst trace on the reference engine with one thing changed.
     queues
         Queue lengths over simulated time of the ranks that wait longest for the reference engine.
+    intervals
+        Intervals of the results over recordings of one program; empty for other traces.
     remarks
         Remarks about traces, what they lack, and about single replays: deadlocks, omissions, divergences.
     """
@@ -79,7 +81,13 @@ class Comparison:
     reference_ranks: pl.DataFrame
     variations: pl.DataFrame
     queues: pl.DataFrame
+    intervals: pl.DataFrame
     remarks: tuple[Remark, ...]
+
+    @property
+    def repeat(self) -> bool:
+        """Whether the traces are recordings of one program."""
+        return not self.intervals.is_empty()
 
     @property
     def finished(self) -> bool:
@@ -135,6 +143,8 @@ class Comparison:
             for name in columns.TABLES:
                 write_table(getattr(self, name), partial, name)
             everything = {"answer": self.answer.to_dict(), "results": self.results.to_dicts()}
+            if self.repeat:
+                everything["intervals"] = self.intervals.to_dicts()
             write_file(partial / "results.json", json.dumps(everything, indent=1) + "\n")
             write_report(self, partial, charts=charts, plots=plots, jobs=jobs, progress=progress)
 

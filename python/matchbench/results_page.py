@@ -14,7 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from matchbench._native import MatchbenchError
-from matchbench.columns import COLUMNS, SIZING, STATS, Column
+from matchbench.column import Column
+from matchbench.columns import COLUMNS, SIZING, STATS
 
 PAGE = Path("spec/results.md")
 """The page, below the root of the repository."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import tables
+from matchbench import coverage, tables
 from matchbench.comparison import Remark
 from matchbench.implausible import MARK
 
@@ -134,14 +134,17 @@ class Block:
         return len(self.rows) + len(self.measured) + len(self.implausible)
 
 
-def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
+def blocks(
+    results: pl.DataFrame, measured: pl.DataFrame, reference: pl.DataFrame | None = None
+) -> Iterator[Block]:
     """Make the tables of every trace.
 
     Parameters
     ----------
-    results, measured
-        The tables of these names (`spec/results.md`, sections 2 and 9).
+    results, measured, reference
+        The tables of these names (`spec/results.md`, sections 2, 9 and 10).
     """
+    covered = {row["trace"]: row for row in ([] if reference is None else reference.to_dicts())}
     on = ["trace", "engine", "preset", "parameter_hash"]
     order = measured.filter(kind="all").select(*on, "same_order")
     results = results.join(order, on=on, how="left", maintain_order="left")
@@ -164,7 +167,7 @@ def blocks(results: pl.DataFrame, measured: pl.DataFrame) -> Iterator[Block]:
             measured=[_measured_cells(row) for row in taken],
             implausible_title=_implausible_title(doubtful),
             implausible=[_cells(row) for row in doubtful],
-            note=_note(first),
+            note=_note(first, covered.get(str(name))),
         )
 
 
@@ -183,9 +186,11 @@ def _implausible_title(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{MARK}, not ranked; {'; '.join(did)}" if did else ""
 
 
-def _note(row: Mapping[str, Any]) -> str:
+def _note(row: Mapping[str, Any], covered: Mapping[str, Any] | None) -> str:
     if row["matches"] or not row["finished"]:
         return ""
+    if covered and (said := coverage.note(covered)):
+        return said
     if row["sent"]:
         return "No message matched a receive: matching costs this program nothing."
     return "This program sent no messages: matching costs it nothing."

@@ -36,6 +36,7 @@ CHECK_FAILED = 1
     \b
       matchbench compare traces/*.tar.xz
       matchbench compare out/mine --all
+      matchbench compare out/run1 out/run2 out/run3 --repeat
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
       matchbench compare out/mine --engine microcode --set program=./mine.mb
@@ -77,6 +78,11 @@ CHECK_FAILED = 1
     type=click.Path(path_type=Path),
     help="Result of `matchbench mpi bench`; sets the costs of linear:software and linear:software_l2.",
 )
+@click.option(
+    "--repeat",
+    is_flag=True,
+    help="The traces are recordings of one program: give intervals over them.",
+)
 @replay_options
 @click.option(
     "-j",
@@ -99,6 +105,7 @@ def command(
     output: Path | None,
     *,
     every: bool,
+    repeat: bool,
     plots: bool,
     table_only: bool,
     force: bool,
@@ -133,7 +140,7 @@ def command(
             # matplotlib takes as long to import as a small trace to replay: both at the same time.
             threading.Thread(target=importlib.import_module, args=("matchbench.plots",)).start()
         with reported_errors(), progress_bar("replaying") as progress:
-            comparison = compare(traces, chosen, config=config, jobs=jobs, progress=progress)
+            comparison = compare(traces, chosen, config=config, repeat=repeat, jobs=jobs, progress=progress)
         _show(comparison)
         charts = not table_only
         with progress_bar("drawing") as progress:
@@ -143,13 +150,19 @@ def command(
 
 
 def _show(comparison: Comparison) -> None:
-    from matchbench import summary
+    from matchbench import intervals, summary
 
     with tables.ignoring_closed_pipe():
         for text in comparison.answer.sentences.values():
             tables.paragraph(text)
         tables.line()
-        for block in summary.blocks(comparison.results, comparison.measured):
+        if comparison.repeat:
+            title = intervals.title(comparison.results)
+            rows = intervals.cells(comparison.intervals)
+            tables.show(title, intervals.HEADINGS, rows, spare=intervals.SPARE)
+            tables.line()
+        blocks = summary.blocks(comparison.results, comparison.measured, comparison.reference)
+        for block in () if comparison.repeat else blocks:
             if block.note:
                 tables.line(f"{block.trace}: {block.note}")
             tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)

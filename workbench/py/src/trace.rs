@@ -89,8 +89,9 @@ impl Trace {
         all.into_iter().map(|each| (each.omission.word(), each.name, each.calls, each.processes)).collect()
     }
 
-    /// Calls, bytes and wall time, ns, of the calls that communicate: `detailed`; `lost`, which take part in matching
-    /// and are in the trace by name and time only; `one_sided`; and `polls`, unsuccessful tests and probes, as calls only.
+    /// Calls, bytes and wall time, ns, of the calls that communicate: `detailed`; `lost`, which take part in
+    /// matching and are in the trace by name and time only; `one_sided`; and `polls`, unsuccessful tests and probes,
+    /// as calls only.
     fn calls(&self, py: Python<'_>) -> Vec<(&'static str, u64, u64, u64)> {
         let mb_trace::Calls { detailed, lost, one_sided, polls } = py.detach(|| self.trace.calls());
         let polls = mb_trace::CallSum { calls: polls, ..mb_trace::CallSum::default() };

@@ -103,7 +103,9 @@ fn calls_are_summed_by_what_a_replay_can_do_with_them() {
         read(2, 1, |ranks| {
             insert(&mut ranks[0], timed(Kind::Miss, 0, 0, 5));
             insert(&mut ranks[1], Record { tag: 1, peer: -1, ..timed(Kind::Collective, Flags::BLOCKING, 0, 0) });
-            others.iter().for_each(|aux| insert(&mut ranks[1], timed(Kind::Other, 0, 0, *aux)));
+            for aux in others {
+                insert(&mut ranks[1], timed(Kind::Other, 0, 0, *aux));
+            }
         })
         .map(|trace| trace.calls())
         .unwrap()
