@@ -10,7 +10,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 TraceState: TypeAlias = Literal["complete", "stopped", "cut", "aborted"]
 """How the records of a rank end, and the state of a trace (`spec/trace.md`, T-5)."""
 
-Omission: TypeAlias = Literal["lost", "not_replayed"]
+Omission: TypeAlias = Literal["lost", "unknown", "not_replayed"]
 """What a call that is not recorded in detail leaves out (`spec/trace.md`, section 9)."""
 
 Columns: TypeAlias = dict[str, list[Any]]

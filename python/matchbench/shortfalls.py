@@ -181,6 +181,12 @@ def left_out_lines(trace: _native.Trace) -> Iterator[str]:
             yield f"not recorded: {processes} {noun} started by {name}"
         elif name.endswith(_REFUSED):
             refused.append(f"{calls} {name.removesuffix(_REFUSED)}{'' if calls == 1 else 's'}")
+        elif omission == "unknown":
+            noun = "receive" if calls == 1 else "receives"
+            yield (
+                f"not reported by this MPI: source, tag and size of what {calls} {noun} of MPI_Isendrecv"
+                " took; each is given the oldest message that fits"
+            )
         elif omission == "not_replayed":
             others.append(f"{calls} {name}")
         elif name == "communicator that is not recorded":

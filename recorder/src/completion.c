@@ -91,8 +91,11 @@ static void list_entry(struct done_list *list, const struct mbr_entry *entry, co
         fill_done(&record, &(struct posted){use->peer, use->tag, use->bytes}, &read, code);
     else
         record.flags = read.cancelled ? CANCELLED : code ? FAILED : 0;
-    if (unset && wild)
-        record.flags |= FAILED;
+    if (unset && wild && use->peer != TRACE_PROC_NULL) { /* whatever the status holds */
+        record.flags |= UNKNOWN;
+        record.peer = use->peer >= 0 ? use->peer : 0;
+        record.tag = use->tag >= 0 ? use->tag : 0;
+    }
     bool as_posted = use->kind != RECV || use->peer == TRACE_PROC_NULL || (!wild && record.bytes == use->bytes);
     struct finished done = {
         use->number, 0, record.bytes, mbr_pair((uint32_t)record.peer, (uint32_t)record.tag), record.flags};

@@ -162,7 +162,7 @@ def line_of(record: Record, other_calls: list[str]) -> Line:
     if record.kind == "Send":
         names[16] = "READY"
     elif record.kind == "Done":
-        names |= {4: "CANCELLED", 8: "FAILED"}
+        names |= {4: "CANCELLED", 8: "FAILED", 16: "UNKNOWN"}
     elif record.kind == "Miss":
         names[32] = "PROBE"
     flags = frozenset(name for bit, name in names.items() if record.flags & bit)

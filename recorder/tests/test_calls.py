@@ -29,6 +29,7 @@ SCENARIOS = [
     "graphs",
     "sizes",
     "mpi4",
+    "unreported",
     "partitioned",
     "others",
 ]

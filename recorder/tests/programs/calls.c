@@ -839,6 +839,29 @@ static void sizes(void) {
 #endif
 }
 
+/* MPICH 4.0 to 5.0 do not report what a wildcard of MPI_Isendrecv took. */
+static void unreported(void) {
+#if MPI_VERSION >= 4
+    int right = (rank + 1) % size;
+    MPI_Request request;
+    for (int i = 0; i < 4; i++) {
+        const int room_for = i % 2 ? 10 : 20;
+        if (i % 2)
+            MPI_Isendrecv_replace(room, 10, MPI_INT, right, 5, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+        else
+            MPI_Isendrecv(room, 10, MPI_INT, right, 5, room + 100, 20, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+        expect("Send comm 0 peer %d tag 5 bytes 40 request %d aux %d SENDRECV", right, 2 * i + 1, i);
+        expect("Recv comm 0 peer -1 tag -2 bytes %d request %d SENDRECV", 4 * room_for, 2 * i + 2);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+#ifdef OPEN_MPI
+        expect("Wait aux 2 BLOCKING\nDone request %d\nDone peer %d tag 5 bytes 40 request %d", 2 * i + 1, (rank + size - 1) % size, 2 * i + 2);
+#else
+        expect("Wait aux 2 BLOCKING\nDone request %d\nDone bytes %d request %d UNKNOWN", 2 * i + 1, 4 * room_for, 2 * i + 2);
+#endif
+    }
+#endif
+}
+
 /* What came with MPI 4. */
 static void mpi4(void) {
 #if MPI_VERSION >= 4
@@ -961,7 +984,7 @@ int main(int argc, char **argv) {
         {"blocking", blocking}, {"nonblocking", nonblocking}, {"in_a_row", in_a_row}, {"refused", refused}, {"orders", orders}, {"completion", completion}, {"persistent", persistent},
         {"sendrecv", sendrecv}, {"probes", probes}, {"cancel", cancel}, {"truncation", truncation},
         {"collectives", collectives}, {"communicators", communicators}, {"neighbors", neighbors}, {"graphs", graphs}, {"sizes", sizes},
-        {"mpi4", mpi4}, {"partitioned", partitioned}, {"others", others},
+        {"mpi4", mpi4}, {"unreported", unreported}, {"partitioned", partitioned}, {"others", others},
     };
     char path[4096];
     MPI_Init(&argc, &argv);

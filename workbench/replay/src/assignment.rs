@@ -120,7 +120,10 @@ impl<T> Assignment<T> {
                         // The requests of a Done of several have no wildcards.
                         receive.resolved =
                             pattern.initiator.map(|initiator| Envelope { bits: pattern.bits, initiator });
-                    } else if kind == Kind::Done && !record.has(Flags::CANCELLED) && record.peer >= 0 && record.tag >= 0
+                    } else if kind == Kind::Done
+                        && !record.has(Flags::CANCELLED | Flags::UNKNOWN)
+                        && record.peer >= 0
+                        && record.tag >= 0
                     {
                         let view = communicators.view(rank, receive.local_comm);
                         let source = Initiator(communicators.world_rank(view.remote, record.peer as u32));

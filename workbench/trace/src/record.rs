@@ -239,6 +239,8 @@ impl Flags {
     pub const BUFFERED: u8 = 8;
     /// Done: the status carries an error (truncation).
     pub const FAILED: u8 = 8;
+    /// Done, version 3: MPI does not report source, tag and size of the message that a wildcard took.
+    pub const UNKNOWN: u8 = 16;
     /// Send: ready mode.
     pub const READY: u8 = 16;
     /// Probe: `MPI_Mprobe`/`MPI_Improbe`. Recv: `MPI_Mrecv`/`MPI_Imrecv`.

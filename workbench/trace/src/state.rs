@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::open::Trace;
-use crate::record::{Kind, Record};
+use crate::record::{Flags, Kind, Record};
 
 /// How the records of a rank end. The state of a trace is the last of these, in this order, that one
 /// of its ranks has.
@@ -43,6 +43,8 @@ pub enum Omission {
     /// Something that takes part in matching and is not in the trace: messages, communicators,
     /// processes.
     Lost,
+    /// A receive whose message MPI does not report: a Done with [`Flags::UNKNOWN`].
+    Unknown,
     /// A call that is recorded by name and time only, and takes no part in matching.
     NotReplayed,
 }
@@ -53,6 +55,7 @@ impl Omission {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
+            Self::Unknown => "unknown",
             Self::NotReplayed => "not_replayed",
         }
     }
@@ -129,8 +132,8 @@ impl Trace {
         (0..self.ranks()).map(|rank| self.end(rank)).max().unwrap_or(TraceState::Complete)
     }
 
-    /// What is not recorded in detail, by name: first what is lost, then what is not replayed. One
-    /// pass over the records.
+    /// What is not recorded in detail, by name: first what is lost, then what is not known, then
+    /// what is not replayed. Two passes over the records.
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -150,8 +153,19 @@ impl Trace {
                 Some(LeftOut { omission: Omission::of(&name)?, name, calls, processes })
             })
             .collect();
+        let unknown = self.unknown_receives();
+        if unknown > 0 {
+            let name = "receive whose source and tag MPI does not report".to_owned();
+            all.push(LeftOut { omission: Omission::Unknown, name, calls: unknown, processes: 0 });
+        }
         all.sort_by_key(|each| each.omission);
         all
+    }
+
+    fn unknown_receives(&self) -> u64 {
+        let is_unknown = |record: &&Record| record.kind == Kind::Done as u8 && record.has(Flags::UNKNOWN);
+        let ranks = (0..self.ranks()).filter(|&rank| self.version(rank) >= 3);
+        ranks.map(|rank| self.rank(rank).iter().filter(is_unknown).count() as u64).sum()
     }
 
     /// The words that follow the Init of `rank`: a number of its host, then the set of processors

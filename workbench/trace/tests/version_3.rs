@@ -3,7 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use mb_trace::{CollectiveOp, Flags, Kind, RankBuilder, RankRun, Record, TopologyForm, Trace};
+use mb_core::mpi::{ANY_SOURCE, ANY_TAG};
+use mb_trace::{CollectiveOp, Flags, Kind, Omission, RankBuilder, RankRun, Record, TopologyForm, Trace};
 
 use crate::common::identity;
 
@@ -215,4 +216,33 @@ fn a_partition_is_one_of_an_active_partitioned_message() {
         program.partition(request, 0, 1);
     });
     assert_eq!(over, "record 9: request 1 is completed, expected an active request (T-11)");
+}
+
+#[test]
+fn a_receive_that_mpi_does_not_report_takes_the_oldest_message_that_fits() {
+    let program = || {
+        let mut sender = RankBuilder::new(0, 2);
+        for tag in [3, 4, 5] {
+            sender.compute(100);
+            sender.send(0, 1, tag, 8);
+        }
+        let mut receiver = RankBuilder::new(1, 2);
+        let known = receiver.irecv(0, 0, 4, 8);
+        for (request, tag) in [(receiver.irecv(0, ANY_SOURCE, ANY_TAG, 8), 0), (receiver.irecv(0, ANY_SOURCE, 5, 8), 5)]
+        {
+            receiver.compute(1_000);
+            receiver.push(Record { aux: 1, flags: Flags::BLOCKING, ..of(Kind::Wait) });
+            receiver.done_with(Flags::UNKNOWN, request.from(0, tag, 8));
+        }
+        receiver.wait(&[known]);
+        vec![sender.finalize(), receiver.finalize()]
+    };
+    let trace = Trace::in_version(3, program());
+    let communicators = trace.check(|_| ControlFlow::Continue(())).expect("no defect");
+    let total = trace.stats(&communicators, |_, _| ControlFlow::Continue(())).expect("it has statistics");
+    assert_eq!((total.received, total.never_received, total.without_send), (3, 0, 0));
+    let left_out = trace.left_out();
+    assert_eq!(left_out.iter().map(|each| (each.omission, each.calls)).collect::<Vec<_>>(), [(Omission::Unknown, 2)]);
+    let error = Trace::in_version(2, program()).check(|_| ControlFlow::Continue(())).unwrap_err();
+    assert!(error.to_string().contains("flags"), "{error}");
 }

@@ -187,7 +187,8 @@ impl RankCheck<'_> {
         if record.aux > 0 {
             return self.done_of_several(record);
         }
-        only(record, FIELDS, Flags::CANCELLED | Flags::FAILED)?;
+        let unknown = if self.version < 3 { 0 } else { Flags::UNKNOWN };
+        only(record, FIELDS, Flags::CANCELLED | Flags::FAILED | unknown)?;
         let kinds = [Kind::Recv, Kind::Send, Kind::Probe, Kind::Collective];
         let (index, begun, kind) = self.active(record.request, &kinds)?;
         let stage = if kind == Kind::Probe && begun.has(Flags::MATCHED) && record.peer != PROC_NULL {

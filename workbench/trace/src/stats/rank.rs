@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mb_core::mpi::{ANY_SOURCE, ANY_TAG};
+
 use super::Stats;
 use super::arrivals::{Channel, EventTime, Message, NEVER, arrivals};
 use super::queue::Queue;
@@ -25,6 +27,15 @@ struct Receive {
     done: EventTime,
     /// The message that it took, as an index into the messages of the rank.
     message: Option<u32>,
+    /// MPI does not report what it took ([`Flags::UNKNOWN`]); `channel` is then what was asked for, with wildcards.
+    unknown: bool,
+}
+
+impl Receive {
+    /// Whether the trace says which message it took.
+    const fn has_channel(&self) -> bool {
+        self.channel.is_some() && !self.unknown
+    }
 }
 
 /// A call of the rank that changes its queues. The numbers index the receives.
@@ -53,6 +64,7 @@ impl RankQueues<'_> {
         self.count_distinct(&receives);
         messages.sort_unstable_by_key(|message| (message.channel(), message.order));
         self.assign_messages(&mut receives, messages);
+        self.assign_unknown(&mut receives, messages);
         self.run_queues(&receives, &calls, messages);
     }
 
@@ -95,7 +107,8 @@ impl RankQueues<'_> {
                         of_request[slot] = number + 1;
                         let view = self.comms.view(self.rank, record.comm);
                         let channel = Some((view.comm, view.remote, 0));
-                        receives.push(Receive { at, order: index as u64, channel, done: NEVER, message: None });
+                        let order = index as u64;
+                        receives.push(Receive { at, order, channel, done: NEVER, message: None, unknown: false });
                         if kind == Kind::Recv {
                             calls.push((at, Call::Receive(number)));
                         }
@@ -123,6 +136,7 @@ impl RankQueues<'_> {
                         }
                         self.stats.received += 1;
                         self.stats.received_bytes = self.stats.received_bytes.saturating_add(done.bytes);
+                        receive.unknown = done.has(Flags::UNKNOWN);
                         let (comm, remote, _) = receive.channel.expect("a request is completed once");
                         receive.channel = Some((comm, self.comms.world_rank(remote, done.peer as u32), done.tag));
                         if started.kind == Kind::Probe as u8 {
@@ -154,7 +168,7 @@ impl RankQueues<'_> {
             all.dedup();
             all
         };
-        let channels = || receives.iter().filter_map(|receive| receive.channel);
+        let channels = || receives.iter().filter(|receive| receive.has_channel()).filter_map(|receive| receive.channel);
         let tags = distinct(channels().map(|(_, _, tag)| tag as u64).collect());
         let communicators = distinct(channels().map(|(comm, _, _)| u64::from(comm)).collect());
         self.stats.sources = distinct(channels().map(|(_, source, _)| u64::from(source)).collect()).len() as u64;
@@ -168,7 +182,7 @@ impl RankQueues<'_> {
     /// sorted by channel.
     fn assign_messages(&mut self, receives: &mut [Receive], messages: &[Message]) {
         let mut order: Vec<u32> =
-            (0..receives.len() as u32).filter(|&at| receives[at as usize].channel.is_some()).collect();
+            (0..receives.len() as u32).filter(|&at| receives[at as usize].has_channel()).collect();
         order.sort_unstable_by_key(|&at| (receives[at as usize].channel, receives[at as usize].order));
         let mut next = 0;
         for at in order {
@@ -183,6 +197,33 @@ impl RankQueues<'_> {
             } else {
                 self.stats.without_send += 1;
             }
+        }
+    }
+
+    /// Assigns the messages that no other receive took to those of which MPI does not report what they took: each
+    /// takes the oldest one that it can.
+    fn assign_unknown(&self, receives: &mut [Receive], messages: &[Message]) {
+        if !receives.iter().any(|receive| receive.unknown) {
+            return;
+        }
+        let mut taken = vec![false; messages.len()];
+        for message in receives.iter().filter_map(|receive| receive.message) {
+            taken[message as usize] = true;
+        }
+        let mut left: Vec<u32> = (0..messages.len() as u32).filter(|&at| !taken[at as usize]).collect();
+        left.sort_by_key(|&at| (messages[at as usize].sent_ns, messages[at as usize].order));
+        let records = self.trace.rank(self.rank);
+        for receive in receives.iter_mut().filter(|receive| receive.unknown) {
+            let posted = &records[receive.order as usize];
+            let view = self.comms.view(self.rank, posted.comm);
+            let found = left.iter().position(|&at| {
+                let message = &messages[at as usize];
+                message.comm == view.comm
+                    && (posted.peer == ANY_SOURCE
+                        || message.source == self.comms.world_rank(view.remote, posted.peer as u32))
+                    && (posted.tag == ANY_TAG || message.tag == posted.tag)
+            });
+            receive.message = found.map(|at| left.remove(at));
         }
     }
 
