@@ -27,8 +27,11 @@ MOST_NS = 100.0
 
 RANKS = 2
 
-KERNELS = ("null", "pingpong", "waitall", "wildcard")
+KERNELS = ("null", "pingpong", "empty", "waitall", "wildcard")
 """What `overhead.c` measures, besides the clock; the limit is for each."""
+
+PINGPONG = ("empty", "empty_mean")
+"""The ping-pong of 0 bytes, whose ratio is printed: its median batch, and all of it."""
 
 NO_MPI = (
     "nothing is measured: no MPI was found. Install Open MPI (mpicc.openmpi and mpirun.openmpi: on Debian"
@@ -75,6 +78,12 @@ def main() -> int:
             cost = with_recorder - without
             costs[f"{name} under {mpi.name}"] = cost
             print(f"{mpi.name:12} {name:10} {without:9.1f} {with_recorder:12.1f} {cost:17.1f}")
+        for name in PINGPONG:
+            ratios = [with_it / bare for bare, with_it in zip(plain[name], recorded[name], strict=True)]
+            print(
+                f"{mpi.name:12} {name}: recorded against bare {statistics.median(ratios):.2f}"
+                f" (from {min(ratios):.2f} to {max(ratios):.2f} in {runs} pairs of runs)"
+            )
     worst = max(costs, key=costs.__getitem__)
     print(f"largest cost: {costs[worst]:.1f} ns per recorded call, of {worst}; at most {MOST_NS:.0f} allowed")
     return 0 if costs[worst] <= MOST_NS else 1
