@@ -4,12 +4,14 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import answer, answer_text, columns, variations
+from matchbench import answer, answer_text, columns, reference, variations
+from matchbench.native_types import Report
 
 
 def table(name: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
@@ -92,6 +94,10 @@ def test_a_program_without_matching_cost() -> None:
         "less than 1 %."
     )
     assert said["ranks"] == "On linear:software, none of the 8 ranks waits for matching."
+    partitioned = constructed({"t": 0.0}, matches=0, partitioned=40).answer.sentences
+    assert partitioned["matters"] == (
+        "Matching costs this program nothing: 40 messages are partitioned: a start matches nothing."
+    )
     silent = constructed({"t": 0.0}, matches=0).answer.sentences
     assert silent["matters"] == "Matching costs this program nothing: no message matched a receive."
 
@@ -354,3 +360,14 @@ def test_the_other_rule_of_polls_is_named_only_where_it_changes_the_answer() -> 
     assert "polling" in said(0.0099, 0.0101)  # on two sides of the threshold
     assert "polling" not in said(0.002, 0.008)
     assert "polling" not in said(0.03, 0.036)
+
+
+def test_the_queues_that_are_shown_are_of_the_ranks_that_wait_for_most_of_their_time() -> None:
+    ranks = {
+        "rank": [0, 1, 2, 3, 4],
+        "blocked_on_matching_ns": [10.0, 40.0, 30.0, 20.0, 0.0],
+        "time_ns": [20.0, 400.0, 100.0, 100.0, 0.0],
+        "posted_max": [1, 1, 1, 1, 0],
+        "unexpected_max": [0, 0, 0, 0, 0],
+    }
+    assert reference._worst_ranks(cast("Report", {"ranks": ranks})) == [0, 2, 3]

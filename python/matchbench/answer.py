@@ -204,6 +204,8 @@ class Answer:
         Traces of which too little is replayed for an answer.
     one_sided
         The trace with the largest share of one-sided communication, if it matters to the answer.
+    partitioned
+        Partitioned messages, whose starts match nothing.
     silent
         Whether no message of any trace in `costs` matched a receive.
     shown
@@ -235,6 +237,7 @@ class Answer:
     interval: Interval | None
     refused: tuple[Refusal, ...]
     one_sided: OneSided | None
+    partitioned: int
     silent: bool
     shown: str | None
     ranks: Ranks | None
@@ -300,6 +303,7 @@ def answer(comparison: Comparison) -> Answer:
         interval=_interval(list(by_trace.values())) if comparison.repeat and by_trace else None,
         refused=refused,
         one_sided=_one_sided(answered),
+        partitioned=int(answered["partitioned"].sum()),
         silent=not answered["matches"].sum(),
         shown=shown,
         ranks=_ranks(comparison.reference_ranks.filter(trace=shown)) if shown else None,

@@ -118,6 +118,8 @@ def _silent(answer: Answer) -> str:
             f"Matching costs {programs} nothing: its communication is one-sided, which matches nothing "
             f"({_calls(one_sided.calls)}, {percent(one_sided.share)} of the time in calls)"
         )
+    if count := answer.partitioned:
+        return f"Matching costs {programs} nothing: {count} messages are partitioned: a start matches nothing"
     return f"Matching costs {programs} nothing: no message matched a receive"
 
 

@@ -256,6 +256,7 @@ REFERENCE = {
     "zero_ns": Column(_F64, "ns", "application time on `ideal:zero`; null if a rank did not finish"),
     "cost_share": Column(_F64, "", "part of `time_ns` that `ideal:zero` saves: 1 - `zero_ns` / `time_ns`"),
     **_repeated("matches", "operations", "visits_mean", "visits_max", "posted_max", "unexpected_max"),
+    **_repeated("partitioned"),
     "state": Column(_STR, "", "state of the trace: `complete`, `stopped`, `cut` or `aborted`"),
     "host_ranks": Column(_I64, "ranks", "ranks on the recording's host with the most ranks per processor"),
     "host_processors": Column(_I64, "", "processors of this host; null if the trace does not say"),

@@ -108,6 +108,8 @@ def note(row: Mapping[str, Any]) -> str:
         return "Nothing that this program matches is replayed: what it costs is unknown."
     if row["one_sided_calls"]:
         return "This program communicates one-sided only, which matches nothing."
+    if row["partitioned"]:
+        return "The messages of this program are partitioned: their starts match nothing."
     return ""
 
 

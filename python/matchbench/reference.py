@@ -112,7 +112,15 @@ def _reference(setup: Setup, report: Report, stats: Stats, zero_ns: float | None
     total = _total(report)
     recorded = {name: values[0] for name, values in stats["total"].items()}
     shared = shortfalls.oversubscription(setup.trace.native)
-    kept = ("matches", "operations", "visits_mean", "visits_max", "posted_max", "unexpected_max")
+    kept = (
+        "matches",
+        "operations",
+        "visits_mean",
+        "visits_max",
+        "posted_max",
+        "unexpected_max",
+        "partitioned",
+    )
     is_recorded = setup.trace.meta.get("origin") == "recorded"
     return {
         "trace": setup.trace.name,
