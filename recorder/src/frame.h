@@ -160,6 +160,8 @@ MBR_INLINE void fill_done(struct mbr_record *done, const struct posted *posted, 
     done->peer = posted->peer >= 0 ? posted->peer : is_set && status->source >= 0 ? status->source : 0;
     done->tag = posted->tag >= 0 ? posted->tag : is_set && status->tag >= 0 ? status->tag : 0;
     done->bytes = is_set ? status->bytes : 0;
+    if (error && is_set && done->bytes < posted->room) /* MPICH counts none: the message was longer than the buffer */
+        done->bytes = posted->room;
     if (error || done->bytes > posted->room)
         done->flags |= FAILED;
 }

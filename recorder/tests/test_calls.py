@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from decode import BLOCKING, Rank, Record
+from decode import BLOCKING, FAILED, Rank, Record
 from harness import Build, Mpi, check_frame, line_from, lines_of, read_trace
 
 SCENARIOS = [
@@ -52,6 +52,16 @@ def test_a_trace_says_what_the_program_did(
     check_identities(ranks)
     if scenario == "nonblocking":  # what rank 1 received is not what it had room for
         assert [rank.folded for rank in ranks] == [1, 0, 0, 0]
+
+
+def test_a_truncated_receive_says_which_message_it_took(
+    mpi: Mpi, build: Build, trace: Path, tmp_path: Path
+) -> None:
+    mpi.record(trace, 4, [str(build("calls.c")), "truncation", str(tmp_path)])
+    failed = [record for record in read_trace(trace)[1].of("Done") if record.has(FAILED)]
+    assert [(record.peer, record.tag) for record in failed] == [(0, 1), (0, 2)]
+    # Of 40 bytes into a buffer of 8: the message, or all that the buffer holds.
+    assert all(record.bytes in (8, 40) for record in failed)
 
 
 def check_identities(ranks: list[Rank]) -> None:
