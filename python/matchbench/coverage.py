@@ -122,18 +122,12 @@ def remarks(row: Mapping[str, Any]) -> Iterator[str]:
         A row of table `reference`.
     """
     if row["unreplayed_calls"]:
-        shares = [
-            f"{100 * (row[f'unreplayed_{what}_share'] or 0.0):.3g} % of {noun}"
-            for what, noun in (("calls", "the calls that take part in matching"), ("time", "their time"))
-        ]
-        shares += [
-            f"{100 * share:.3g} % of the bytes"
-            for share in [row["unreplayed_bytes_share"]]
-            if share is not None
-        ]
-        yield f"not replayed: {', '.join(shares)}"
+        shares = [(row[f"unreplayed_{what}_share"], noun) for what, noun in _SHARES]
+        known = [f"{100 * share:.3g} % of {noun}" for share, noun in shares if share is not None]
+        yield f"not replayed: {', '.join(known)}"
     if row["one_sided_calls"]:
+        noun = "call" if row["one_sided_calls"] == 1 else "calls"
         yield (
-            f"one-sided communication matches nothing: {row['one_sided_calls']} calls, "
+            f"one-sided communication matches nothing: {row['one_sided_calls']} {noun}, "
             f"{100 * (row['one_sided_time_share'] or 0.0):.3g} % of the time in calls that communicate"
         )
