@@ -83,6 +83,28 @@ impl Feature {
     /// Features that programs have only on request: they reserve much address space.
     pub const OPTIONAL: [Self; 1] = [Self::Large];
 
+    /// Features that programs for order alone do not have: the order of matching can be wrong without
+    /// them, and libraries hang or fail in them for other reasons.
+    pub const BESIDES_ORDER: [Self; 17] = [
+        Self::Null,
+        Self::Persistent,
+        Self::Cancel,
+        Self::Sendrecv,
+        Self::SelfMessage,
+        Self::Ready,
+        Self::Buffered,
+        Self::Startall,
+        Self::Truncation,
+        Self::Intercomm,
+        Self::Isendrecv,
+        Self::Datatypes,
+        Self::Sessions,
+        Self::Partitioned,
+        Self::Threads,
+        Self::SharedThreads,
+        Self::Counts,
+    ];
+
     /// Features that programs cannot have on a library that lacks `need`.
     #[must_use]
     pub const fn needing(need: Need) -> &'static [Self] {

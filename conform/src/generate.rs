@@ -17,6 +17,7 @@ use crate::program::{
     SendMode, SizeClass, StepId, TestProgram,
 };
 use crate::rules;
+use crate::style::Style;
 
 /// Most ranks of a program.
 pub const MAX_RANKS: u8 = 4;
@@ -35,6 +36,24 @@ pub fn generate(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestP
 pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
     let mut random = Random::of(seed, &[u64::from(ranks), number]);
     let style = Style::draw(ranks, without, &mut random);
+    generate_in(&style, steps, ranks, without, &mut random)
+}
+
+/// As [`generate`], with what bears on the order of matching alone: most messages go to one rank,
+/// most of its receives have wildcards, and there are none of the features that order does not need
+/// ([`Feature::BESIDES_ORDER`]).
+#[must_use]
+pub fn generate_for_order(seed: u64, number: u64, ranks: u8, without: &[Feature]) -> TestProgram {
+    // Other random numbers than those of `generate`.
+    let mut random = Random::of(seed, &[u64::from(ranks), number, 1]);
+    let style = Style::of_order(ranks, &mut random);
+    let is_besides = |feature: &Feature| ranks > 1 || *feature != Feature::SelfMessage;
+    let besides = Feature::BESIDES_ORDER.into_iter().filter(is_besides);
+    let without: Vec<Feature> = without.iter().copied().chain(besides).collect();
+    generate_in(&style, STEPS, ranks, &without, &mut random)
+}
+
+fn generate_in(style: &Style, steps: (u64, u64), ranks: u8, without: &[Feature], random: &mut Random) -> TestProgram {
     let mut program = TestProgram { ranks, steps: Vec::new() };
     let length = random.within(steps.0, steps.1);
     // Proposals that break a rule are dropped, so that there are more proposals than steps.
@@ -45,7 +64,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
         let rank = random.below(u64::from(ranks)) as u8;
         let thread = random.below(style.threads) as u8;
         let id = program.steps.len() as StepId + 1;
-        let mut author = Author { style: &style, program: &program, rank, thread, random: &mut random };
+        let mut author = Author { style, program: &program, rank, thread, random };
         let action = author.propose();
         let partner = author.partner(&action);
         let is_excluded = |rank, action| without.iter().any(|feature| feature.is_in(rank, action));
@@ -57,7 +76,7 @@ pub fn generate_within(steps: (u64, u64), seed: u64, number: u64, ranks: u8, wit
             let place = program.steps.len().saturating_sub(random.below(6) as usize);
             let mut both = program.clone();
             both.steps.push(ProgramStep { id, rank, thread, action });
-            let thread = style.thread_of(other, &action_of_other, &mut random);
+            let thread = style.thread_of(other, &action_of_other, random);
             both.steps.insert(place, ProgramStep { id: id + 1, rank: other, thread, action: action_of_other });
             if rules::broken_rule(&both).is_none() {
                 program = both;
@@ -86,86 +105,6 @@ fn plain(action: &Action) -> Option<Action> {
     }
 }
 
-/// Probabilities shared by the steps of one program.
-struct Style {
-    comms: Vec<Comm>,
-    tags: u64,
-    /// Threads of a rank.
-    threads: u64,
-    /// Whether every thread uses every communicator.
-    is_shared: bool,
-    /// Percentages.
-    any_source: u64,
-    any_tag: u64,
-    waiting: u64,
-    synchronous: u64,
-    ready: u64,
-    buffered: u64,
-    together: u64,
-    long: u64,
-    short: u64,
-    derived: u64,
-    partitioned: u64,
-    isendrecv: u64,
-    wide: u64,
-    large: u64,
-}
-
-impl Style {
-    fn draw(ranks: u8, without: &[Feature], random: &mut Random) -> Self {
-        let mut comms = Comm::ALL.to_vec();
-        comms.retain(|&comm| ranks > 1 || comm != Comm::Across);
-        comms.retain(|&comm| Feature::of_comm(comm).is_none_or(|feature| !without.contains(&feature)));
-        random.shuffle(&mut comms);
-        // A program in six has threads, and in half of these they share communicators.
-        let is_shared = random.below(2) == 0 && !without.contains(&Feature::SharedThreads);
-        let is_threaded = random.below(6) == 0 && !without.contains(&Feature::Threads);
-        let threads = if is_threaded { 2 + random.below(2) } else { 1 };
-        // Most programs use a single communicator, which makes most patterns overlap.
-        let most = [1, 1, 1, 2, 2, 6][random.below(6) as usize];
-        comms.truncate(if is_threaded && !is_shared { threads as usize } else { most });
-        let mut percent = |choices: [u64; 4]| choices[random.below(4) as usize];
-        let unless = |feature: Feature, percent: u64| if without.contains(&feature) { 0 } else { percent };
-        Self {
-            comms,
-            any_source: percent([0, 20, 40, 70]),
-            any_tag: percent([0, 20, 40, 70]),
-            waiting: percent([0, 20, 40, 60]),
-            synchronous: percent([0, 10, 30, 60]),
-            ready: percent([0, 0, 30, 60]),
-            buffered: percent([0, 0, 10, 40]),
-            together: percent([0, 0, 10, 40]),
-            long: percent([0, 0, 15, 50]),
-            short: percent([0, 0, 15, 50]),
-            derived: unless(Feature::Datatypes, percent([0, 0, 20, 60])),
-            partitioned: unless(Feature::Partitioned, percent([0, 0, 0, 25])),
-            isendrecv: unless(Feature::Isendrecv, percent([0, 0, 5, 20])),
-            wide: unless(Feature::Counts, percent([0, 0, 30, 60])),
-            large: unless(Feature::Large, percent([0, 0, 10, 30])),
-            tags: percent([1, 2, 2, 3]),
-            threads,
-            is_shared,
-        }
-    }
-}
-
-impl Style {
-    /// A thread of `rank` that may perform `action`.
-    fn thread_of(&self, rank: u8, action: &Action, random: &mut Random) -> u8 {
-        let comm = action.message().map(|message| message.comm).or(action.accepting().map(|spec| spec.comm));
-        let all: Vec<u8> = (0..self.threads as u8)
-            .filter(|&thread| comm.is_none_or(|comm| self.comms_of(rank, thread).contains(&comm)))
-            .collect();
-        all.get(random.below(all.len().max(1) as u64) as usize).copied().unwrap_or_default()
-    }
-
-    /// The communicators of a thread. Other ranks number their threads differently.
-    fn comms_of(&self, rank: u8, thread: u8) -> Vec<Comm> {
-        let is_own = |at: usize| self.is_shared || (at as u64 + u64::from(rank)) % self.threads == u64::from(thread);
-        self.comms.iter().enumerate().filter(|(at, _)| is_own(*at)).map(|(_, comm)| *comm).collect()
-    }
-}
-
 /// Proposes a step of one thread.
 struct Author<'a> {
     style: &'a Style,
@@ -177,6 +116,9 @@ struct Author<'a> {
 
 impl Author<'_> {
     fn propose(&mut self) -> Action {
+        if let Some(receiver) = self.style.receiver {
+            return self.propose_for_order(receiver);
+        }
         // A ready send needs receives posted before a barrier.
         if self.chance(self.style.ready / 8) {
             return Action::Barrier;
@@ -198,6 +140,22 @@ impl Author<'_> {
             95..97 => self.send_receive(Form::Blocking),
             97 => Action::Barrier,
             _ => Action::Pause,
+        }
+    }
+
+    /// A step of a program in which most messages go to `receiver`.
+    fn propose_for_order(&mut self, receiver: u8) -> Action {
+        match self.random.below(100) {
+            0..12 => self.complete(),
+            12..18 => self.probe(),
+            18..21 => self.take(),
+            21..24 => Action::Pause,
+            24..26 => Action::Barrier,
+            // One step in ten is the other way round.
+            26..33 if self.rank == receiver => self.send(),
+            26..33 => self.receive(),
+            _ if self.rank == receiver => self.receive(),
+            _ => self.send(),
         }
     }
 
@@ -309,6 +267,13 @@ impl Author<'_> {
 
     /// A rank that this one can send to in `comm`, sometimes itself.
     fn peer(&mut self, comm: Comm) -> u8 {
+        if let Some(receiver) = self.style.receiver
+            && receiver != self.rank
+            && comm.joins(self.rank, receiver)
+            && self.chance(80)
+        {
+            return receiver;
+        }
         let peer = self.random.below(u64::from(self.program.ranks)) as u8;
         let peer = if peer == self.rank && self.chance(60) { (peer + 1) % self.program.ranks } else { peer };
         let mut others = (0..self.program.ranks).map(|next| (peer + next) % self.program.ranks);

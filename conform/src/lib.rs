@@ -28,6 +28,7 @@ pub mod report;
 pub mod rules;
 pub mod shrink;
 pub mod simulate;
+mod style;
 mod text;
 pub mod traits;
 pub mod violation;

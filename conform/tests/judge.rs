@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mb_conform::arrival::unexplained;
 use mb_conform::feature::Feature;
-use mb_conform::generate::{generate, generate_within};
+use mb_conform::generate::{generate, generate_for_order, generate_within};
 use mb_conform::history::History;
 use mb_conform::judge::violation;
 use mb_conform::outcome::{Observation, ObservedOutcome, ObservedStatus, RawEvent};
@@ -43,6 +43,15 @@ proptest! {
         let contract = if arrival { Contract::Arrival } else { Contract::Mpi };
         let library = SimulatedLibrary { rendezvous: draw % 2 == 0, ..SimulatedLibrary::of(contract) };
         let outcome = run(&program, library, &mut Random::of(draw, &[])).expect("it ends");
+        let found = violation(&program, &slices(&outcome), true);
+        prop_assert!(found.is_none(), "{}\n{}", program, found.unwrap());
+    }
+
+    #[test]
+    fn what_a_correct_library_does_with_programs_for_order_is_allowed(seed: u64, ranks in 1_u8..=4, draw: u64) {
+        let program = generate_for_order(seed, 0, ranks, &[]);
+        prop_assert_eq!(rules::broken_rule(&program), None);
+        let outcome = run(&program, SimulatedLibrary::of(Contract::Mpi), &mut Random::of(draw, &[])).expect("it ends");
         let found = violation(&program, &slices(&outcome), true);
         prop_assert!(found.is_none(), "{}\n{}", program, found.unwrap());
     }
@@ -288,5 +297,25 @@ fn a_program_has_no_feature_that_was_excluded() {
         let with = (0..200).filter(|&number| traits(&generate(1, number, 2, &[])).contains(&name)).count();
         assert!(with > 0, "{name}");
         assert!((0..50).all(|number| !traits(&generate(1, number, 2, &[feature])).contains(&name)), "{name}");
+    }
+}
+
+#[test]
+fn programs_for_order_have_wildcards_and_one_receiver_of_most_messages() {
+    for ranks in 2..=4 {
+        let programs: Vec<TestProgram> = (0..100).map(|number| generate_for_order(1, number, ranks, &[])).collect();
+        let besides: Vec<&str> = Feature::BESIDES_ORDER.iter().map(|feature| feature.name()).collect();
+        let has_feature = |program| traits(program).iter().any(|name| besides.contains(name));
+        assert!(!programs.iter().any(has_feature));
+        let has_wildcard = |program: &&TestProgram| traits(program).contains(&"any-source");
+        assert!(programs.iter().filter(has_wildcard).count() > 60);
+        let to =
+            |program: &TestProgram, rank| program.messages().filter(|(_, message)| message.dest == Some(rank)).count();
+        let most = |program: &TestProgram| (0..ranks).map(|rank| to(program, rank)).max().unwrap_or(0);
+        let (to_one, all) = programs
+            .iter()
+            .fold((0, 0), |(to_one, all), program| (to_one + most(program), all + program.messages().count()));
+        assert!(4 * to_one > 3 * all, "{ranks} ranks: {to_one} of {all}");
+        assert!(all > 500, "{all}");
     }
 }

@@ -83,7 +83,14 @@ class TestPrograms:
 
     ranks: int
     def __init__(
-        self, seed: int, first: int, count: int, *, ranks: int, without: Sequence[str] = ()
+        self,
+        seed: int,
+        first: int,
+        count: int,
+        *,
+        ranks: int,
+        without: Sequence[str] = (),
+        for_order: bool = False,
     ) -> None: ...
     def __len__(self) -> int: ...
     def text(self, index: int) -> str: ...

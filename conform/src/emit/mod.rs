@@ -36,6 +36,9 @@ const CODES: &str = include_str!("../../c/codes.h");
 
 /// Most states that are explored for the permitted outcomes.
 const MAX_STATES: usize = 100_000;
+/// The same for programs with more than [`MANY_STEPS`] steps, most of which have more states anyway.
+const MAX_STATES_OF_MANY_STEPS: usize = 4_000;
+const MANY_STEPS: usize = 16;
 /// Most permitted outcomes that a file lists.
 const MAX_LISTED: usize = 64;
 
@@ -236,7 +239,8 @@ fn c_name(prefix: &str, value: impl std::fmt::Debug) -> String {
 /// The shortest list that separates what was seen from what is permitted.
 fn listed(program: &TestProgram, seen: Option<&History>) -> Listed {
     let library = SimulatedLibrary::of(Contract::Mpi);
-    let all = explore(program, library, MAX_STATES).ok().flatten();
+    let states = if program.steps.len() > MANY_STEPS { MAX_STATES_OF_MANY_STEPS } else { MAX_STATES };
+    let all = explore(program, library, states).ok().flatten();
     let histories: Option<Vec<History>> = all.map(|all| {
         let resolve = |outcome: &Vec<Vec<Observation>>| {
             let observations: Vec<&[Observation]> = outcome.iter().map(Vec::as_slice).collect();

@@ -40,10 +40,19 @@ pub(crate) struct Failed {
 
 #[pymethods]
 impl TestPrograms {
-    /// Generates the programs `first` to `first + count - 1` of `seed`, `without` some features.
+    /// Generates the programs `first` to `first + count - 1` of `seed`, `without` some features; with
+    /// `for_order`, those for the order of matching alone.
     #[new]
-    #[pyo3(signature = (seed, first, count, *, ranks, without = Vec::new()))]
-    fn new(py: Python<'_>, seed: u64, first: u64, count: u64, ranks: u8, without: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (seed, first, count, *, ranks, without = Vec::new(), for_order = false))]
+    fn new(
+        py: Python<'_>,
+        seed: u64,
+        first: u64,
+        count: u64,
+        ranks: u8,
+        without: Vec<String>,
+        for_order: bool,
+    ) -> PyResult<Self> {
         let feature = |name: &String| {
             let known = Feature::ALL.iter().find(|(_, known)| known == name).map(|(feature, _)| *feature);
             known.ok_or_else(|| {
@@ -54,11 +63,9 @@ impl TestPrograms {
         if !(1..=generate::MAX_RANKS).contains(&ranks) {
             return Err(bad_input(format!("ranks: found {ranks}; expected 1 to {}", generate::MAX_RANKS)));
         }
-        let make = || {
-            (first..first.saturating_add(count))
-                .map(|number| generate::generate(seed, number, ranks, &without))
-                .collect()
-        };
+        let generate = if for_order { generate::generate_for_order } else { generate::generate };
+        let make =
+            || (first..first.saturating_add(count)).map(|number| generate(seed, number, ranks, &without)).collect();
         Ok(Self { programs: py.detach(make) })
     }
 
