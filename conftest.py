@@ -36,6 +36,7 @@ WITHOUT_ENGINES = (
     "tests/test_archive.py",
     "tests/test_chip.py",
     "tests/test_chip_programs.py",
+    "tests/test_conform_budget.py",
     "tests/test_conform_matrix.py",
     "tests/test_conform_search.py",
     "tests/test_conform_stack.py",

@@ -14,6 +14,7 @@ import pytest
 from matchbench._native import MatchbenchError
 from matchbench.cli import conform_matrix, main
 from matchbench.cli.conform_matrix import COLUMNS, run_matrix
+from matchbench.mpi.conform_budget import Budget
 from matchbench.mpi.conform_plan import Conformance, Failure, LeftOut, Plan
 from matchbench.mpi.conform_runner import NotStartedError
 from matchbench.mpi.launch import Mpi
@@ -56,7 +57,7 @@ class Examined:
         self.names: list[str] = []
 
     def __call__(
-        self, mpi: Mpi, plan: Plan, directory: Path, _program: Path
+        self, mpi: Mpi, plan: Plan, directory: Path, _program: Path, _budget: Budget
     ) -> tuple[Conformance, BaseException | None]:
         """Write a report and return results: the second environment has a failure."""
         assert mpi.launcher == ("mpirun", "-l", "--verbose")

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Runs test programs on an MPI library and writes their outcomes, without judging them.
  *
- *   conform PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT
+ *   conform PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT [MOST_SLICES]
  *   conform lacks
  *
  * performs the programs of the file PROGRAMS from index FIRST on and writes DIRECTORY/FIRST.RANK.out;
  * conform/src/wire.rs describes both formats. The outcomes of a program are written before the next program begins, so
  * that a crash can be attributed to a program. A program that takes longer than its limit ends the job; both limits are
  * in milliseconds, the first one is that of program FIRST. Time in which the process was stopped (SIGSTOP, a frozen
- * control group) counts as at most a slice of the limit, and so does time in which it waited for a processor. Rank 0
- * prints lines of progress: the programs performed, and the longest time that one of them took, in microseconds.
- * DIRECTORY/stack.txt describes the MPI (stack.h).
+ * control group) counts as at most a slice of the limit, and so does time in which it waited for a processor, until
+ * MOST_SLICES eighths of the limit have passed. Rank 0 prints lines of progress: the programs performed, and the
+ * longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI (stack.h).
  * `conform lacks` names what the library lacks in one line of marked output.
  * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
  */
@@ -33,8 +33,9 @@ enum { PROGRESS_US = 200 * 1000 };
 
 /* The timer expires so many times before a program has exceeded its limit: while the process is stopped it expires
  * once. A slice in which the process waited for a processor for more than half of the time is repeated; there are at
- * most so many slices in all. */
+ * most `most_slices` in all. */
 enum { SLICES = 8, MOST_SLICES = 80 };
+static int most_slices = MOST_SLICES;
 
 /* Records not yet written. The count is increased last: a signal may write them at any moment of a program. */
 static OutcomeRecord pending[4 * MAX_STEPS];
@@ -120,7 +121,7 @@ static void run_program(const ProgramHeader *program, int milliseconds) {
   const struct itimerval limit = {.it_value = slice, .it_interval = slice}, none = {{0, 0}, {0, 0}};
   observe((OutcomeRecord){.kind = RECORD_BEGIN, .at = program->index});
   flush_records();
-  most_slices_left = MOST_SLICES;
+  most_slices_left = most_slices;
   slices_left = SLICES;
   setitimer(ITIMER_REAL, &limit, NULL);
   perform_program(part, program->index);
@@ -168,13 +169,16 @@ static int print_lacks(int *argc, char ***argv) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "lacks") == 0) return print_lacks(&argc, &argv);
-  const int lacks = start_mpi(&argc, &argv, argc == 6 ? needs_of(argv[1]) : 0);
-  if (argc != 6) give_up("expected PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT", "arguments");
+  const int lacks = start_mpi(&argc, &argv, argc == 6 || argc == 7 ? needs_of(argv[1]) : 0);
+  if (argc != 6 && argc != 7) {
+    give_up("expected PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT [MOST_SLICES]", "arguments");
+  }
   for (int i = 0; i < NEEDS; i++) {
     if (lacks >> i & 1) give_up("the programs need it, and the MPI library lacks it", need_name[i]);
   }
   const char *directory = argv[2];
   const int first = atoi(argv[3]), limit_of_first = atoi(argv[4]), limit = atoi(argv[5]);
+  if (argc == 7) most_slices = atoi(argv[6]);
   size_t bytes;
   const FileHeader *header = read_file(argv[1], &bytes);
   if (bytes < sizeof *header || header->magic != PROGRAMS_MAGIC || header->format != FORMAT) {

@@ -21,6 +21,7 @@ import click
 from matchbench import __version__, tables
 from matchbench._native import MatchbenchError, TestPrograms, program_features
 from matchbench.cli.conform_report import MARKER, stopped_text
+from matchbench.mpi.conform_budget import Budget
 from matchbench.mpi.conform_plan import Conformance, Plan
 from matchbench.mpi.conform_runner import NotStartedError, Runner, build_runner
 from matchbench.mpi.launch import Mpi
@@ -42,8 +43,8 @@ COLUMNS = (
     "message",
 )
 
-Examine = Callable[[Mpi, Plan, Path, Path], tuple[Conformance, BaseException | None]]
-"""Examines an MPI: MPI, plan, directory of the report, the built C runner."""
+Examine = Callable[[Mpi, Plan, Path, Path, Budget], tuple[Conformance, BaseException | None]]
+"""Examines an MPI: MPI, plan, directory of the report, the built C runner, the budget that has begun."""
 
 
 def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Examine, *, force: bool) -> int:
@@ -76,6 +77,8 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
         )
         raise MatchbenchError(msg)
     head = _head(matrix, mpi, plan)
+    # The first environment pays for what all of them need.
+    budget: Budget | None = Budget(plan.budget_seconds)
     with contextlib.ExitStack() as held:
         # Not checked for a marker: rows of an earlier run are kept.
         held.enter_context(reserved_directory(output, marker=MATRIX_MARKER, force=True))
@@ -91,14 +94,16 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
                 click.echo(f"matchbench: {place}: finished before", err=True)
                 continue
             click.echo(f"matchbench: {place}", err=True)
-            rows.append(_row(environment, mpi, plan, (output, program, library), examine))
+            budget = budget or Budget(plan.budget_seconds)
+            rows.append(_row(environment, mpi, plan, (output, program, library), (examine, budget)))
+            budget = None
             _write(output, head, rows)
     _show(matrix, rows)
     tables.line(f"\ntable: {output / 'matrix.csv'}, {output / MATRIX_MARKER}")
     if all(row["state"] != "run" for row in rows):
         msg = f"matrix {matrix.name}: no environment could be run; the first: {rows[0]['message']}"
         raise MatchbenchError(msg)
-    return 1 if any(row["kinds"] or row["remarks"] for row in rows) else 0
+    return 1 if any(row["kinds"] or row.get("unconfirmed") or row["remarks"] for row in rows) else 0
 
 
 def _head(matrix: Matrix, mpi: Mpi, plan: Plan) -> dict[str, Any]:
@@ -140,7 +145,8 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
 
 def _library(mpi: Mpi, plan: Plan, build: Path, program: Path) -> str:
     """Give the text of `MPI_Get_library_version`; empty if the MPI does not run as it is."""
-    runner = Runner(mpi, build, plan.limit_seconds, program)
+    runner = Runner(mpi, build, plan.ceiling_seconds, program)
+    runner.budget_seconds = plan.budget_seconds
     programs = TestPrograms(plan.seed, 0, 1, ranks=plan.ranks, without=program_features())
     with contextlib.suppress(NotStartedError):
         runner.run(programs, 0)
@@ -148,10 +154,15 @@ def _library(mpi: Mpi, plan: Plan, build: Path, program: Path) -> str:
 
 
 def _row(
-    environment: Environment, mpi: Mpi, plan: Plan, place: tuple[Path, Path, str], examine: Examine
+    environment: Environment,
+    mpi: Mpi,
+    plan: Plan,
+    place: tuple[Path, Path, str],
+    how: tuple[Examine, Budget],
 ) -> dict[str, Any]:
     """Examine the MPI in one environment."""
     output, program, library = place
+    examine, budget = how
     own = replace(plan, ranks=environment.ranks or plan.ranks)
     row: dict[str, Any] = {
         "environment": environment.name,
@@ -160,6 +171,7 @@ def _row(
         "programs": 0,
         "failed": 0,
         "kinds": {},
+        "unconfirmed": 0,
         "not_searched": {},
         "left_out": [],
         "stopped": "",
@@ -177,7 +189,7 @@ def _row(
     directory = output / environment.name
     try:
         with whole_directory(directory, marker=MARKER, force=True) as partial:
-            found, interruption = examine(environment.applied_to(mpi), own, partial, program)
+            found, interruption = examine(environment.applied_to(mpi), own, partial, program, budget)
             if interruption is not None:
                 raise interruption
     except NotStartedError as error:
@@ -185,12 +197,13 @@ def _row(
         seconds = round(time.monotonic() - began, 1)
         message = " | ".join(error.said) or error.reason
         return {**row, "state": state, "message": message, "seconds": seconds}
-    kinds = {one.kind: found.failures_of(one.kind) for one in found.failures}
+    kinds = found.kinds()
     return {
         **row,
         "programs": found.counts["programs"],
         "failed": len(found.failures),
         "kinds": kinds,
+        "unconfirmed": len(found.unconfirmed),
         "not_searched": {kind: done for kind, done in found.searched().items() if done < own.programs},
         "left_out": [f"{one.kind}: {one.trait}" for one in found.left_out],
         "stopped": found.stopped,
@@ -215,9 +228,11 @@ def _write(output: Path, head: dict[str, Any], rows: list[dict[str, Any]]) -> No
 
 def _cells(row: dict[str, Any]) -> dict[str, Any]:
     """Give the cells of a row as text and numbers."""
+    failed = [f"{count} {kind}" for kind, count in row["kinds"].items()]
+    failed += [f"{row['unconfirmed']} unconfirmed"] if row.get("unconfirmed") else []
     return {
         **row,
-        "failed": ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()) or "none",
+        "failed": ", ".join(failed) or "none",
         "not_searched": ", ".join(f"{kind} ({done})" for kind, done in row["not_searched"].items()),
         "left_out": ", ".join(row["left_out"]),
     }

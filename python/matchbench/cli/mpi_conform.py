@@ -16,18 +16,23 @@ from matchbench.cli.conform_matrix import run_matrix
 from matchbench.cli.conform_report import (
     MARKER,
     as_object,
+    by_importance,
     c_source,
     commands,
     show,
     show_searched,
     show_shrunk,
+    show_unconfirmed,
     source_name,
 )
 from matchbench.cli.progress import progress_bar
-from matchbench.mpi.conform import EarlierSearchError, Watch, conform, shrink_rest
+from matchbench.mpi.conform import conform, shrink_rest
+from matchbench.mpi.conform_budget import SHARES, Budget
 from matchbench.mpi.conform_plan import Conformance, Plan, Shrinking
 from matchbench.mpi.conform_runner import Runner
+from matchbench.mpi.conform_search import Watch
 from matchbench.mpi.conform_shrink import Tell
+from matchbench.mpi.conform_state import EarlierSearchError
 from matchbench.mpi.conform_unfinished import Unfinished, unfinished
 from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.matrix import read_matrix, shipped
@@ -66,7 +71,8 @@ class Duration(click.ParamType[float]):
       matchbench mpi conform --without null --without cancel
       matchbench mpi conform --matrix mpich --mpicc mpicc.mpich --budget 1m -o out/matrix
 
-    Exit status: 0 MPI permits every outcome, 1 a program failed or none ended within the budget, 2 bad input.
+    Exit status: 0 MPI permits every outcome; 1 a program failed, exceeded its time limit without time to
+    repeat it, or none ended within the budget; 2 bad input.
     """,
 )
 @click.option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of your MPI. [$MPICC or mpicc]")
@@ -98,14 +104,16 @@ class Duration(click.ParamType[float]):
     metavar="TIME",
     type=Duration(),
     default="10m",
-    help="Time of the search: 90s, 10m, 1h. [10m]",
+    help="Time of everything: building, search, repeating, shrinking; 90s, 10m, 1h. "
+    f"{SHARES['order']:.0%} of it belong to the order of matching alone, as soon as a program hangs or "
+    "crashes. With --matrix, the time of one environment. [10m]",
 )
 @click.option(
     "--shrink-limit",
     metavar="TIME",
     type=Duration(),
     default="100s",
-    help="Time for shrinking one program. [100s]",
+    help="Longest time for shrinking one program, within the budget. [100s]",
 )
 @click.option(
     "--without",
@@ -183,7 +191,7 @@ def command(
         found, interruption = _examine_into(output, mpi, plan, force=force)
     if interruption is not None:
         raise interruption
-    return 1 if found.failures or found.remarks else 0
+    return 1 if found.is_bad else 0
 
 
 def _examine_into(
@@ -223,6 +231,7 @@ def examine(
     program: Path | None = None,
     is_printed: bool = True,
     kept: Unfinished | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Conformance, BaseException | None]:
     """Search, shrink, print and write; return the results, and the exception that interrupted the work.
 
@@ -240,6 +249,8 @@ def examine(
         Whether anything is printed.
     kept
         Where the state of the search is kept, and found after an interruption.
+    budget
+        The budget, if it has begun before.
 
     Raises
     ------
@@ -247,10 +258,12 @@ def examine(
         If the MPI does not start.
     """
     found = Conformance()
+    budget = budget or Budget(plan.budget_seconds)
     interruption: BaseException | None = None
     printing = contextlib.nullcontext if shown_in is None else tables.ignoring_closed_pipe
     with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
-        runner = Runner(mpi, Path(build), plan.limit_seconds, program)
+        runner = Runner(mpi, Path(build), plan.ceiling_seconds, program)
+        runner.budget_seconds = plan.budget_seconds
         found.lacks = runner.lacks()
         plan = replace(plan, without=tuple(dict.fromkeys((*plan.without, *found.lacks))))
         try:
@@ -260,47 +273,49 @@ def examine(
                     watch = replace(watch, keep=kept.keep)
                     if kept.state is not None:
                         _note(f"{kept.state['asked']} programs were run before")
-                conform(runner, plan, found, watch, earlier=None if kept is None else kept.state)
+                earlier = None if kept is None else kept.state
+                conform(runner, plan, found, watch, earlier=earlier, budget=budget)
         except (KeyboardInterrupt, SystemExit) as error:
             interruption = error
         if is_printed:
             with printing():
                 show(found, plan, runner.mpi)
         if interruption is None:
-            interruption = _shrink_rest(runner, plan, found)
-    sources = {one.failure.number: c_source(one, plan, found, runner.mpi) for one in found.shrinkings}
-    for number, source in sources.items():
+            interruption = _shrink_rest(runner, plan, found, budget)
+    sources = {one.failure.name: c_source(one, plan, found, runner.mpi) for one in found.shrinkings}
+    for name, source in sources.items():
         if source is not None:
-            (directory / source_name(number)).write_text(source, encoding="utf-8")
+            (directory / source_name(name)).write_text(source, encoding="utf-8")
     report = json.dumps(as_object(found, plan, runner.mpi), indent=2) + "\n"
     (directory / MARKER).write_text(report, encoding="utf-8")
     if is_printed:
         with printing():
-            for index, one in enumerate(found.shrinkings):
-                place = None if shown_in is None else str(shown_in / source_name(one.failure.number))
-                source = sources[one.failure.number]
+            for index, one in enumerate(by_importance(found.shrinkings)):
+                place = None if shown_in is None else str(shown_in / source_name(one.failure.name))
+                source = sources[one.failure.name]
                 show_shrunk(one, source, place, commands(one, runner.mpi), is_printed=index == 0)
+            show_unconfirmed(found)
             show_searched(found, plan)
     return found, interruption
 
 
 def _examine_quietly(
-    mpi: Mpi, plan: Plan, directory: Path, program: Path
+    mpi: Mpi, plan: Plan, directory: Path, program: Path, budget: Budget
 ) -> tuple[Conformance, BaseException | None]:
     """Examine an MPI for a row of a matrix."""
-    return examine(mpi, plan, directory, shown_in=None, program=program, is_printed=False)
+    return examine(mpi, plan, directory, shown_in=None, program=program, is_printed=False, budget=budget)
 
 
 def _note(text: str) -> None:
     click.echo(f"matchbench: {text}", err=True)
 
 
-def _shrink_rest(runner: Runner, plan: Plan, found: Conformance) -> BaseException | None:
+def _shrink_rest(runner: Runner, plan: Plan, found: Conformance, budget: Budget) -> BaseException | None:
     """Shrink the first failure of each kind; return the exception that interrupted it."""
     with contextlib.ExitStack() as bars:
 
         def begin(shrinking: Shrinking) -> Tell:
-            bar = bars.enter_context(progress_bar(f"shrinking program {shrinking.failure.number}"))
+            bar = bars.enter_context(progress_bar(f"shrinking {shrinking.failure.title}"))
             longest = 0
 
             def progress(steps: int) -> None:
@@ -311,7 +326,7 @@ def _shrink_rest(runner: Runner, plan: Plan, found: Conformance) -> BaseExceptio
             return progress
 
         try:
-            shrink_rest(runner, plan, found, begin)
+            shrink_rest(runner, plan, found, begin, budget)
         except (KeyboardInterrupt, SystemExit) as error:
             return error
     return None

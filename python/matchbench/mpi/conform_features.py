@@ -8,11 +8,11 @@ good as others for all other kinds. Features are excluded by the generator; othe
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from matchbench._native import TestPrograms, program_features
-from matchbench.mpi.conform_plan import Failure, LeftOut, Plan, Shrinking
+from matchbench.mpi.conform_plan import ENDINGS, Failure, LeftOut, Plan, Shrinking
 
 _SAMPLE = 200  # programs that tell how common a trait is
 _MOST_PASSED_OVER = 0.96  # share of programs that may be passed over
@@ -31,23 +31,27 @@ class Trials:
     ----------
     plan
         Seed, ranks and excluded features.
+    left_out
+        What is left out of both searches; what ends jobs is left out of both, wherever it was found.
+    for_order
+        Whether the programs are those for the order of matching alone.
     """
 
     plan: Plan
     left_out: list[LeftOut] = field(default_factory=list)
+    for_order: bool = False
     next_number: int = 0
     _passed_over: list[tuple[int, LeftOut]] = field(default_factory=list)
     _passed_programs: int = 0
     _passed_traits: Counter[str] = field(default_factory=Counter)
 
     def state(self, next_number: int) -> dict[str, Any]:
-        """Describe what is left to be run by values that JSON has, if the next program is `next_number`."""
-        not_run = Counter(id(one) for number, one in self._passed_over if number >= next_number)
+        """Describe what is left to be run by values that JSON has, if the next program is `next_number`.
+
+        What is left out is described by the search.
+        """
         return {
             "next": next_number,
-            "left_out": [
-                {**asdict(one), "passed_over": one.passed_over - not_run[id(one)]} for one in self.left_out
-            ],
             "passed_programs": self._passed_programs,
             "passed_traits": dict(self._passed_traits),
         }
@@ -55,26 +59,40 @@ class Trials:
     def resume(self, state: Mapping[str, Any]) -> None:
         """Continue from a state."""
         self.next_number = int(state["next"])
-        self.left_out.extend(LeftOut(**{**one, "needs": tuple(one["needs"])}) for one in state["left_out"])
         self._passed_programs = int(state["passed_programs"])
         self._passed_traits.update(state["passed_traits"])
+
+    def passed_over_from(self, number: int, reason: LeftOut) -> int:
+        """Count programs from `number` on that were passed over for a reason."""
+        return sum(passed >= number and why is reason for passed, why in self._passed_over)
+
+    def applied(self) -> list[LeftOut]:
+        """Give what is left out of this search."""
+        return [one for one in self.left_out if one.for_order == self.for_order or one.kind in ENDINGS]
 
     def without(self) -> tuple[str, ...]:
         """Give the features that the generator excludes now."""
         return tuple(
-            dict.fromkeys((*self.plan.without, *(one.trait for one in self.left_out if one.is_generated)))
+            dict.fromkeys((*self.plan.without, *(one.trait for one in self.applied() if one.is_generated)))
         )
 
     def generate(self, first: int, count: int) -> TestPrograms:
         """Generate programs without the features that are excluded now."""
-        return TestPrograms(self.plan.seed, first, count, ranks=self.plan.ranks, without=self.without())
+        return TestPrograms(
+            self.plan.seed,
+            first,
+            count,
+            ranks=self.plan.ranks,
+            without=self.without(),
+            for_order=self.for_order,
+        )
 
     def take(self, wanted: int) -> tuple[list[int], TestPrograms | None]:
         """Take the next programs that are not left out: their numbers, and the programs.
 
         Gives fewer programs than wanted if many are left out, and none if nearly all are.
         """
-        passed_over = [one for one in self.left_out if not one.is_generated]
+        passed_over = [one for one in self.applied() if not one.is_generated]
         if not passed_over:
             numbers = list(range(self.next_number, self.next_number + wanted))
             self.next_number += wanted
@@ -123,7 +141,7 @@ class Trials:
         is_shrunk = shrinking.state == "complete"
         share = self._shares()
         lacking = {trait: self._lack(trait, share.get(trait, 0.0)) for trait in needs}
-        known = {one.trait for one in self.left_out}
+        known = {one.trait for one in self.applied()}
         # The fewest programs change or are lost without the rarest of the traits that are all needed. If it
         # is not known which are, the choice is the one that programs that passed lack most.
         for trait in sorted(
@@ -143,6 +161,7 @@ class Trials:
                 failures=len(failures),
                 needs=tuple(sorted(needs)),
                 is_shrunk=is_shrunk,
+                for_order=self.for_order,
             )
             self.left_out.append(one)
             return one
@@ -160,7 +179,7 @@ class Trials:
     def _shares(self) -> dict[str, float]:
         """Give the share of programs that have each trait, among those that are not left out now."""
         sample = self.generate(self.next_number, _SAMPLE)
-        passed_over = {one.trait for one in self.left_out if not one.is_generated}
+        passed_over = {one.trait for one in self.applied() if not one.is_generated}
         kept = [traits for index in range(_SAMPLE) if not passed_over & set(traits := sample.traits(index))]
         counts = Counter(trait for traits in kept for trait in traits)
         return {trait: count / len(kept) for trait, count in counts.items()}

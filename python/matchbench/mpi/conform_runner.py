@@ -14,7 +14,7 @@ from typing import Any
 from matchbench import MatchbenchError
 from matchbench._native import TestPrograms, features_lacking, runner_sources
 from matchbench.mpi.conform_plan import ENDINGS
-from matchbench.mpi.launch import Ended, Mpi, why
+from matchbench.mpi.launch import GRACE_SECONDS, Ended, Mpi, why
 from matchbench.mpi.stack import Stack, read_stack
 from matchbench.native_types import JudgedRun
 
@@ -26,12 +26,22 @@ MARK = "@matchbench-conform "
 _FIRST_LIMIT = 3.0  # seconds for a program before anything is known; connections are made in the first ones
 _LEAST_LIMIT = 1.0  # seconds: a busy machine suspends a rank for tenths of a second
 _FACTOR = 4  # a limit is so many times the longest program so far; one that exceeds it is repeated
+_QUICK_LIMIT = 0.4  # least time limit in seconds of a program that is repeated later if it exceeds it
+_QUICK_FACTOR = 8  # it may take so many times the longest program so far
 _DELAYS = 5  # so many unexplained delays double the limit
 _CONFIRMING_FACTOR = 2  # after a first hang was confirmed, others are confirmed with so many limits
 _FIRST_START = 60.0  # seconds for the start of the first job
-_LEAST_START = 15.0  # seconds for the start of any other
-_MOST_FACTOR = 10  # on a busy machine a program may take so many times its limit (MOST_SLICES of conform.c)
+_LEAST_START = 5.0  # seconds for the start of any other
 _START_FACTOR = 10  # a start may take so many times the longest start so far
+_FIRST_START_SHARE = 1 / 6  # of the budget: the longest time of the first start
+_START_SHARE = 0.05  # of the budget: the longest time of any other
+_SLICES = 8  # parts of a time limit (SLICES of conform.c)
+_MOST_FACTOR = 10  # on a busy machine a program may take so many times its limit
+_HANG_SHARE = (
+    0.01  # of the budget: a program may take so long on a busy machine, or its limit if that is longer
+)
+_GRACE_SHARE = 0.03  # of the budget: for a launcher to end its ranks
+_TRIALS_TO_START = 3  # of the first job
 
 
 class NotStartedError(MatchbenchError):
@@ -45,9 +55,13 @@ class NotStartedError(MatchbenchError):
         Whether `MPI_Init` had returned.
     said
         Last lines of the job.
+    is_stalled
+        Whether the launcher had to be ended.
     """
 
-    def __init__(self, reason: str, *, is_initialized: bool, said: Sequence[str] = ()) -> None:
+    def __init__(
+        self, reason: str, *, is_initialized: bool, said: Sequence[str] = (), is_stalled: bool = False
+    ) -> None:
         stage = (
             "MPI started, but the test programs did not"
             if is_initialized
@@ -57,6 +71,7 @@ class NotStartedError(MatchbenchError):
         self.reason = reason
         self.is_initialized = is_initialized
         self.said = tuple(said)
+        self.is_stalled = is_stalled
 
 
 @dataclass(slots=True)
@@ -106,6 +121,12 @@ class Patience:
         if longest > self.limit / _FACTOR or self._distrusted % _DELAYS == 0:
             self._least = min(self.ceiling, 2 * self.limit)
             self.limit = max(self.limit, self._least)
+
+    def quick(self) -> float:
+        """Give the limit of a program that is repeated later if it exceeds it."""
+        if not self.longest:
+            return self.limit
+        return min(self.limit, max(_QUICK_LIMIT, _QUICK_FACTOR * self.longest))
 
     def confirming(self) -> float:
         """Give the limit that decides whether a program that exceeded the limit hangs."""
@@ -161,6 +182,9 @@ class Runner:
         The C runner, if it was already built; it is built in `directory` otherwise.
     """
 
+    budget_seconds: float = float("inf")
+    """The budget, of which a start or a program that hangs may take a small part."""
+
     def __init__(
         self, mpi: Mpi, directory: Path, ceiling_seconds: float, program: Path | None = None
     ) -> None:
@@ -171,6 +195,21 @@ class Runner:
         self.patience = Patience(ceiling_seconds)
         self._longest_start: float | None = None
         self.program = program or build_runner(mpi, directory)
+
+    def longest_hang(self, limit: float) -> float:
+        """Give the seconds that a program with a time limit takes at most, however busy the machine is."""
+        return min(_MOST_FACTOR * limit, max(limit, _HANG_SHARE * self.budget_seconds))
+
+    def _start_seconds(self) -> float:
+        """Give the seconds in which a job must start."""
+        if self._longest_start is None:
+            return min(_FIRST_START, max(_LEAST_START, _FIRST_START_SHARE * self.budget_seconds))
+        allowed = max(_LEAST_START, _START_FACTOR * self._longest_start)
+        return min(allowed, max(_LEAST_START, _START_SHARE * self.budget_seconds))
+
+    def _grace_seconds(self) -> float:
+        """Give the seconds in which a launcher must end its ranks."""
+        return min(GRACE_SECONDS, max(0.2, _GRACE_SHARE * self.budget_seconds))
 
     def lacks(self) -> tuple[str, ...]:
         """Run the C runner on one rank, and return the features that the MPI library lacks.
@@ -183,15 +222,21 @@ class Runner:
             If the job does not start or does not answer.
         """
         lines: list[str] = []
-        ended = self.mpi.run(
-            1,
-            [self.program, "lacks"],
-            mark=f"{MARK}lacks",
-            on_line=lines.append,
-            stall_seconds=_FIRST_START,
-        )
+        for _ in range(_TRIALS_TO_START):
+            ended = self.mpi.run(
+                1,
+                [self.program, "lacks"],
+                mark=f"{MARK}lacks",
+                on_line=lines.append,
+                stall_seconds=self._start_seconds(),
+                grace_seconds=self._grace_seconds(),
+            )
+            if lines or not ended.stalled:
+                break
         if not lines:
-            raise NotStartedError(why(ended, self.mpi.flavour), is_initialized=False, said=ended.said)
+            raise NotStartedError(
+                why(ended, self.mpi.flavour), is_initialized=False, said=ended.said, is_stalled=ended.stalled
+            )
         return tuple(features_lacking(lines[0].split()))
 
     def run(
@@ -245,21 +290,22 @@ class Runner:
                 raise _OutOfTime
 
         limits = (limit or self.patience.limit, others or self.patience.limit)
-        start = _FIRST_START if self._longest_start is None else _START_FACTOR * self._longest_start
+        longest_hang = self.longest_hang(max(limits))
+        slices = round(_SLICES * longest_hang / max(limits))
         with tempfile.TemporaryDirectory(prefix="job-", dir=self.directory) as name:
             folder = Path(name)
             (folder / "programs").write_bytes(programs.encode())
             words: list[str | Path] = [self.program, folder / "programs", folder, str(first)]
-            words += [str(round(1000 * seconds)) for seconds in limits]
+            words += [*(str(round(1000 * seconds)) for seconds in limits), str(slices)]
             try:
                 ended = self.mpi.run(
                     programs.ranks,
                     words,
                     mark=MARK,
                     on_line=on_line,
-                    # A launcher that hangs does not outlast the deadline by more than a program.
-                    stall_seconds=min(max(_LEAST_START, start), max(1.0, deadline - began))
-                    + _MOST_FACTOR * max(limits),
+                    stall_seconds=self._start_seconds() + longest_hang,
+                    deadline=deadline,
+                    grace_seconds=self._grace_seconds(),
                 )
                 is_out_of_time = ended.stalled and time.monotonic() > deadline
             except _OutOfTime:
@@ -275,7 +321,9 @@ class Runner:
         elif judged["next"] == first:
             alone = programs.ranks > 1 and any(line.endswith("launcher started 1") for line in ended.said)
             reason = self.mpi.mismatch() if alone else why(ended, self.mpi.flavour)
-            raise NotStartedError(reason, is_initialized=bool(described), said=ended.said)
+            raise NotStartedError(
+                reason, is_initialized=bool(described), said=ended.said, is_stalled=ended.stalled
+            )
         return Job(
             judged=judged,
             files=files,

@@ -14,12 +14,12 @@ _CONFIRM = 50  # runs of a program that failed once, to estimate its failure rat
 _RATE = 200  # runs of the shrunk program, to measure its failure rate
 _ENDING_RUNS = 3  # replaces both for a failure that ends the job
 _ENDING_TIMES = 10  # runs of a candidate, if such a failure is not seen in each run
-_QUICK_LIMIT = 0.4  # least time limit of a candidate in seconds
-_QUICK_FACTOR = 8  # a candidate may take so many times the longest program so far
+_TRIALS_TO_START = 3  # of a job
 _FIRST_BATCH = 8  # candidates of the first job
 _BATCH_GROWS = 4  # factor for each further job
 _MAX_RUNS = 4000  # programs per job
 _LAST_SHARE = 0.25  # share of the time limit for the last runs
+_FIRST_SHARE = 0.4  # share of that for the first of them
 
 Tell = Callable[[int], None]
 """Called with the number of steps left."""
@@ -39,15 +39,25 @@ class _Shrinker:
 
     def quick_limit(self) -> float:
         """Give the time limit of a candidate in seconds; what is left at the end runs with the full one."""
-        patience = self.runner.patience
-        return min(patience.limit, max(_QUICK_LIMIT, _QUICK_FACTOR * patience.longest))
+        return self.runner.patience.quick()
 
     def run(self, programs: TestPrograms, first: int, limit: float | None = None) -> Job:
         """Run a job; raise what interrupts it."""
-        if time.monotonic() > self.deadline:
+        if time.monotonic() >= self.deadline:
             raise _OutOfTime
         quick = self.quick_limit()
-        job = self.runner.run(programs, first, limit=limit or quick, others=quick, deadline=self.deadline)
+        for trial in range(_TRIALS_TO_START):
+            try:
+                job = self.runner.run(
+                    programs, first, limit=limit or quick, others=quick, deadline=self.deadline
+                )
+                break
+            except NotStartedError as error:
+                # A launcher that hangs now and then.
+                if not error.is_stalled or trial + 1 == _TRIALS_TO_START:
+                    raise
+                if time.monotonic() >= self.deadline:
+                    raise _OutOfTime from error
         if job.interruption is not None:
             raise job.interruption
         return job
@@ -170,7 +180,14 @@ def _shrink(
     failure = shrinking.failure
     shrinker = _Shrinker(runner, failure.kind, began + allowed)
     if shrinking.best is None:
-        programs = TestPrograms(plan.seed, failure.number, 1, ranks=plan.ranks, without=failure.without)
+        programs = TestPrograms(
+            plan.seed,
+            failure.number,
+            1,
+            ranks=plan.ranks,
+            without=failure.without,
+            for_order=failure.for_order,
+        )
     else:
         programs = shrinking.best.programs.pick([shrinking.best.index], 1)
     is_ending = failure.kind in ENDINGS
@@ -181,6 +198,7 @@ def _shrink(
         shrinking.state = "not seen again" if shrinking.best is None else "time limit"
         return
     shrinking.best = confirmed
+    shrinking.was_repeated |= confirmed.failed > 1
     is_sure = confirmed.failed == confirmed.runs
     if is_ending:
         times = _ENDING_RUNS if is_sure else _ENDING_TIMES
@@ -217,11 +235,16 @@ def _measured(shrinker: _Shrinker, earlier: list[Shrunk], plan: Plan) -> Shrunk:
     Programs before the last are tried because a candidate has a short limit, and is seen to fail only twice.
     """
     runs = _ENDING_RUNS if shrinker.kind in ENDINGS else _RATE
+    # Of a program that hangs, at least one more run is to fit into the time left.
+    limit = max(shrinker.quick_limit(), _FIRST_SHARE * (shrinker.deadline - time.monotonic()))
+    seen = list(earlier)
     try:
         for one in reversed(earlier):
             programs = one.programs.pick([one.index], 1).renumbered(0)
-            if found := shrinker.repeat(programs, runs, limit=plan.limit_seconds):
-                return found
+            if found := shrinker.repeat(programs, runs, limit=min(plan.ceiling_seconds, limit)):
+                seen.append(found)
+                break
     except _OutOfTime:
         pass
-    return earlier[-1]
+    # The shortest one that failed in more than one run; a candidate may have failed in one only.
+    return next((one for one in reversed(seen) if one.failed > 1), seen[-1])

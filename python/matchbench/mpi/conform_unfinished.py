@@ -19,7 +19,7 @@ from matchbench.mpi.stack import lasting_environment
 from matchbench.output import whole_file
 
 FORMAT = "matchbench-mpi-conform-unfinished"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(slots=True)

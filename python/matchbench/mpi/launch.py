@@ -22,7 +22,9 @@ from matchbench.launchers import launcher_flavour
 COMPILE_SECONDS = 120
 """Time limit of the compiler."""
 
-_GRACE_SECONDS = 5  # time for a launcher to end its ranks
+GRACE_SECONDS = 5.0
+"""Time for a launcher to end its ranks."""
+
 _SLICES = 8  # parts of a time limit, each of which may expire once
 _LAST_LINES = 12  # lines of a failed program's output that are kept
 _ROOT_HINT = "to run Open MPI as root, set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
@@ -145,6 +147,8 @@ class Mpi:
         mark: str,
         on_line: Callable[[str], None],
         stall_seconds: float,
+        deadline: float = float("inf"),
+        grace_seconds: float = GRACE_SECONDS,
     ) -> Ended:
         """Run a program and pass on its marked lines as they arrive.
 
@@ -160,6 +164,10 @@ class Mpi:
             Called with each line after its marker.
         stall_seconds
             A run without a marked line for this time is ended.
+        deadline
+            Value of `time.monotonic` at which the run is ended, whatever it does.
+        grace_seconds
+            Time for the launcher to end its ranks.
 
         Raises
         ------
@@ -192,12 +200,13 @@ class Mpi:
 
         try:
             with _terminable():
-                stalled = not _follow(process, take, stall_seconds)
+                stalled = not _follow(process, take, stall_seconds, deadline)
                 if not stalled:
+                    left = max(1.0, deadline - time.monotonic())
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(timeout=stall_seconds)
+                        process.wait(timeout=min(stall_seconds, left))
         finally:
-            end(process)
+            end(process, grace_seconds)
         status = process.returncode
         return Ended(status=status if status >= 0 else 128 - status, stalled=stalled, said=tuple(said))
 
@@ -220,12 +229,12 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, former)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes], grace_seconds: float = GRACE_SECONDS) -> None:
     """End a launcher and its ranks: with SIGTERM, which reaches ranks on other hosts, then with SIGKILL."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=_GRACE_SECONDS)
+            process.wait(timeout=grace_seconds)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -234,8 +243,12 @@ def end(process: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall_seconds: float) -> bool:
+def _follow(
+    process: subprocess.Popen[bytes], take: Callable[[str], bool], stall_seconds: float, deadline: float
+) -> bool:
     """Pass on lines until both streams end; return false after `stall_seconds` without a marked line.
+
+    The same at the deadline.
 
     The time is counted in slices, so that time in which this process was stopped counts as one of them: the
     launcher and the ranks were probably stopped too.
@@ -248,7 +261,9 @@ def _follow(process: subprocess.Popen[bytes], take: Callable[[str], bool], stall
         slice_seconds = stall_seconds / _SLICES
         slices_left, slice_ends = _SLICES, time.monotonic() + slice_seconds
         while selector.get_map():
-            ready = selector.select(max(slice_ends - time.monotonic(), 0))
+            if time.monotonic() >= deadline:
+                return False
+            ready = selector.select(max(min(slice_ends, deadline) - time.monotonic(), 0))
             for key, _ in ready:
                 chunk = os.read(key.fd, 1 << 16)
                 *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
