@@ -32,17 +32,8 @@ def _program(mpi: str, form: str, source: Path, *options: str) -> Path:
     """Compile a program whose blocking receives have this form, once in a session."""
 
     def make(path: Path) -> None:
-        words = [
-            f"mpicc.{mpi}",
-            "-O1",
-            *FORMS[form],
-            "-include",
-            HERE / "receive.h",
-            "-o",
-            path,
-            source,
-            *options,
-        ]
+        include = ["-include", str(HERE / "receive.h")]
+        words = [f"mpicc.{mpi}", "-O1", *FORMS[form], *include, "-o", str(path), str(source), *options]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
@@ -55,11 +46,10 @@ def _recorded(matchbench: Command, folder: Path, mpi: str, ranks: int, *words: s
     return mb.Trace.open(folder)
 
 
-def _row(trace: mb.Trace, **how: bool) -> dict[str, float]:
+def _row(trace: mb.Trace, *, recorded_polls: bool = False) -> dict[str, float]:
     """Replay a trace on the reference engine, and give its row and the time without matching."""
-    rows = mb.compare(trace, ["linear:software"], config=mb.ReplayConfig(**how)).results.filter(
-        engine="linear"
-    )
+    config = mb.ReplayConfig(recorded_polls=recorded_polls)
+    rows = mb.compare(trace, ["linear:software"], config=config).results.filter(engine="linear")
     row = rows.row(0, named=True)
     return {**row, "bare_ns": row["time_ns"] / row["slowdown"], "cost": 1 - 1 / row["slowdown"]}
 
@@ -97,6 +87,7 @@ def test_a_program_has_the_same_matches_in_both_forms(
 ) -> None:
     found = {}
     for form in ("recv", "probe"):
+        words: list[str | Path]
         if name in ("cg", "tasks"):
             words = [_program(mpi, form, EXAMPLES / f"{name}.c", f"-I{EXAMPLES}", "-lm"), *SMALL[name]]
         else:

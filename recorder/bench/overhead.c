@@ -5,11 +5,13 @@
  *   null      MPI_Send to MPI_PROC_NULL: nothing but the call
  *   pingpong  MPI_Send and MPI_Recv of 8 bytes; a round trip holds four calls one after the other, two on each rank
  *   empty     the same with 0 bytes
- *   waitall   500 MPI_Irecv, 500 MPI_Isend and one MPI_Waitall for the 1000 requests: 1001 calls; each rank sends to itself,
+ *   waitall   500 MPI_Irecv, 500 MPI_Isend and one MPI_Waitall for the 1000 requests: 1001 calls; each rank sends to
+ *   itself,
  *             so that no time is spent waiting
  *   wildcard  the same with MPI_ANY_SOURCE and MPI_ANY_TAG, so that the recorder must say of each receive what it took
- * `empty_mean` is the mean over all round trips of `empty`, which includes the windows of the file that the recorder opens.
- * And, to judge the machine by, what one reading of the recorder's clock costs in ns (`clock`); a recorded call takes two.
+ * `empty_mean` is the mean over all round trips of `empty`, which includes the windows of the file that the recorder
+ * opens. And, to judge the machine by, what one reading of the recorder's clock costs in ns (`clock`); a recorded
+ * call takes two.
  */
 #define _GNU_SOURCE
 #include <mpi.h>

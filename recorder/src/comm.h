@@ -11,8 +11,8 @@
 #include "library.h"
 #include "trace.h"
 
-/* Keeps the group of the world: that of MPI_COMM_WORLD, or of the process set mpi://WORLD of the session at this address.
- * Returns the caller's rank and the size of the world; false if MPI does not report them. */
+/* Keeps the group of the world: that of MPI_COMM_WORLD, or of the process set mpi://WORLD of the session at this
+ * address. Returns the caller's rank and the size of the world; false if MPI does not report them. */
 bool mbr_world_find(mbr_word session, int *rank, int *size);
 
 /* Writes the Comm records of MPI_COMM_WORLD and MPI_COMM_SELF, which a program that has sessions only
@@ -42,8 +42,8 @@ MBR_INLINE const struct mbr_comm *mbr_comm_find(struct mbr_thread *thread, mbr_w
 bool mbr_comm_made(struct mbr_thread *thread, const struct mbr_stamp *begin, const struct mbr_end *end, mbr_word handle,
                    const mbr_word *parent, bool like, uint64_t seed);
 
-/* A communicator is about to be freed: writes the record, which `open` updates, and no call finds it any more. Null if it
- * is not recorded. Then MPI has freed it, or not. */
+/* A communicator is about to be freed: writes the record, which `open` updates, and no call finds it any more. Null
+ * if it is not recorded. Then MPI has freed it, or not. */
 struct mbr_comm *mbr_comm_leaves(struct mbr_thread *thread, const struct mbr_stamp *begin, mbr_word handle, struct mbr_open *open);
 void mbr_comm_left(struct mbr_comm *comm);
 void mbr_comm_stays(struct mbr_comm *comm, mbr_word handle);

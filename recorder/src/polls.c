@@ -9,8 +9,8 @@
 /* Sum of two spans, saturated. */
 static uint32_t spans_add(uint64_t a, uint64_t b) { return mbr_span(0, (a & UINT32_MAX) + (b & UINT32_MAX)); }
 
-/* Counts a gap. The median of the first ones is exact, the lower of the middle two; then it moves towards each further gap
- * by a 64th of itself: it comes to lie where as many gaps are below as above. */
+/* Counts a gap. The median of the first ones is exact, the lower of the middle two; then it moves towards each
+ * further gap by a 64th of itself: it comes to lie where as many gaps are below as above. */
 static void count_gap(struct mbr_gaps *gaps, uint64_t ns) {
     const uint32_t gap = mbr_span(0, ns);
     if (gaps->seen < MBR_EXACT_GAPS) {
@@ -68,8 +68,8 @@ void append_miss(struct mbr_thread *thread, struct mbr_record miss) {
     thread->miss_count = count + 1;
 }
 
-/* The number of an active request; 0 if it is not recorded, or has a Done already. Leaves the queue as it is: a loop that
- * polls mostly names requests at its head. */
+/* The number of an active request; 0 if it is not recorded, or has a Done already. Leaves the queue as it is: a loop
+ * that polls mostly names requests at its head. */
 static uint32_t request_number(uint64_t handle) {
     const struct mbr_entry *entry = mbr_table.requests ? mbr_entry_oldest(handle) : NULL;
     if (entry)

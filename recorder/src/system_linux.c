@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The recorder's system: Linux. Space is allocated by writing zeros, so that a full disk is an error code here and never
- * a SIGBUS in the application. (Not with fallocate: the page cache needs the zeros in any case, and a program may forbid
- * itself that call.) A killed rank loses nothing it has written: the pages of a window belong to the file, not to the
- * process.
+ * The recorder's system: Linux. Space is allocated by writing zeros, so that a full disk is an error code here and
+ * never a SIGBUS in the application. (Not with fallocate: the page cache needs the zeros in any case, and a program
+ * may forbid itself that call.) A killed rank loses nothing it has written: the pages of a window belong to the file,
+ * not to the process.
  */
 #define _GNU_SOURCE
 #include "system.h"
@@ -40,8 +40,8 @@ enum { ZEROS_BYTES = 65536 };
 
 /* --- the file --- */
 
-/* A page at the beginning of the file stays mapped: the header can say that recording stopped even if the file cannot be
- * found again. */
+/* A page at the beginning of the file stays mapped: the header can say that recording stopped even if the file cannot
+ * be found again. */
 enum { FIRST_PAGE_BYTES = 4096 };
 
 static struct {
@@ -55,9 +55,10 @@ static struct {
 
 static const char *const gone = "its file is gone, and the program has closed the descriptor", *const shortened = "its file was shortened";
 
-/* Moves a descriptor to a high number, so that the program gets the numbers that it gets without the recorder, and locks the
- * file until the process ends: the launcher can distinguish a rank that ended from one that still runs. (Some file systems
- * have no locks. A process loses its locks when it closes any descriptor of the file: this comes last.) */
+/* Moves a descriptor to a high number, so that the program gets the numbers that it gets without the recorder, and
+ * locks the file until the process ends: the launcher can distinguish a rank that ended from one that still runs.
+ * (Some file systems have no locks. A process loses its locks when it closes any descriptor of the file: this comes
+ * last.) */
 static int settle(int fd) {
     struct rlimit limit;
     const int high = 1000, spare = 24;
@@ -82,7 +83,8 @@ static bool is_our_file(int fd, off_t *bytes) {
     return true;
 }
 
-/* The descriptor of the file and its size; -1 if the program has closed it and the file is not at its place any more. */
+/* The descriptor of the file and its size; -1 if the program has closed it and the file is not at its place any
+ * more. */
 static int descriptor(off_t *bytes) {
     mbr_lock_wait(&file.lock);
     if (!is_our_file(file.fd, bytes)) {

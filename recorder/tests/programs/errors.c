@@ -4,9 +4,11 @@
  * code, statuses, output arguments. `errors BINDING RESULTS [SKIPPED]` on two ranks; BINDING is `c` or `fortran`, which
  * calls the symbols of the Fortran binding, with addresses and Fortran handles. RESULTS.RANK gets one line for each
  * case; it ends with the name of a case if this one ends the program. SKIPPED names cases that are not run, one in each
- * line, and, after `>`, the case behind which the run begins. test_errors.py makes the table, functions.inc, from mpi.h.
+ * line, and, after `>`, the case behind which the run begins. test_errors.py makes the table, functions.inc, from
+ * mpi.h.
  *
- * In each case one argument differs from those of a right call, or none; if there is a status, once with MPI_STATUS_IGNORE.
+ * In each case one argument differs from those of a right call, or none; if there is a status, once with
+ * MPI_STATUS_IGNORE.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,17 +70,17 @@ static word bits(const void *handle, size_t bytes) {
     return value;
 }
 #define BITS(type, value) bits(&(type){value}, sizeof(type))
-#define HANDLE(type, binding, at, right, wrong)                                                                           \
-    {                                                                                                                     \
-        type values[] = {right, wrong, 0};                                                                                \
-        if (at > 2)                                                                                                       \
-            return 0;                                                                                                     \
-        type chosen = values[at];                                                                                         \
-        if (in_fortran)                                                                                                   \
-            f_values[i][0] = at == 2 ? 0 : binding(chosen), *value = (word)f_values[i];                                   \
-        else                                                                                                              \
-            *value = bits(&chosen, sizeof chosen);                                                                        \
-        return at < (in_fortran ? 2 : 3);                                                                                 \
+#define HANDLE(type, binding, at, right, wrong)                                                               \
+    {                                                                                                         \
+        type values[] = {right, wrong, 0};                                                                    \
+        if (at > 2)                                                                                           \
+            return 0;                                                                                         \
+        type chosen = values[at];                                                                             \
+        if (in_fortran)                                                                                       \
+            f_values[i][0] = at == 2 ? 0 : binding(chosen), *value = (word)f_values[i];                       \
+        else                                                                                                  \
+            *value = bits(&chosen, sizeof chosen);                                                            \
+        return at < (in_fortran ? 2 : 3);                                                                     \
     }
 
 static int plain(int i, word *value, int chosen) {
@@ -86,10 +88,10 @@ static int plain(int i, word *value, int chosen) {
     *value = in_fortran ? (word)f_values[i] : (word)chosen;
     return 1;
 }
-#define CHOOSE(...)                                                                                                       \
-    {                                                                                                                     \
-        const int values[] = {__VA_ARGS__};                                                                               \
-        return at < (int)(sizeof values / sizeof *values) && plain(i, value, values[at]);                                 \
+#define CHOOSE(...)                                                                                           \
+    {                                                                                                         \
+        const int values[] = {__VA_ARGS__};                                                                   \
+        return at < (int)(sizeof values / sizeof *values) && plain(i, value, values[at]);                     \
     }
 /* The address of a variable, then a null pointer, which Fortran cannot pass. */
 static int address(word *value, int at, void *variable) {
@@ -182,12 +184,13 @@ static int alternative(const struct function *f, int i, int at, word *value) {
             return alternative(f, i, 7, value);
         if (at == 6 && f->blocking)
             return alternative(f, i, 7, value);
-        /* The right one is persistent for START. MPICH 4.0 does not survive MPI_Start of another one, nor to free an active
-         * persistent one. */
+        /* The right one is persistent for START. MPICH 4.0 does not survive MPI_Start of another one, nor to free an
+         * active persistent one. */
         requests_set(f->family == START && at == 0 ? 3 : (f->family == REQUEST_FREE || f->family == START) && at == 7 ? 8 : at);
         for (int k = 0; k < 2; k++)
             f_values[i][k] = at == 5 ? 0 : MPI_Request_c2f(requests[k]);
-        *value = in_fortran ? (word)f_values[i] : f->kinds[i] == REQUEST_VALUE ? bits(requests, sizeof *requests) : (word)requests;
+        const word right = f->kinds[i] == REQUEST_VALUE ? bits(requests, sizeof *requests) : (word)requests;
+        *value = in_fortran ? (word)f_values[i] : right;
         if (at == 1 && f->kinds[i] != REQUEST_VALUE)
             *value = 0;
         if (at == 5 && in_fortran)
@@ -437,8 +440,8 @@ static int is_listed(const char *list, const char *name, char before) {
     return list && strstr(list, line) != NULL;
 }
 
-/* The status number `k`. Its error is defined in an array only, after MPI_ERR_IN_STATUS; the codes of MPICH hold a random
- * number. */
+/* The status number `k`. Its error is defined in an array only, after MPI_ERR_IN_STATUS; the codes of MPICH hold a
+ * random number. */
 static void print_status(FILE *out, int k, int with_error) {
     MPI_Status read;
     int bytes = -1, class = -1, is_cancelled = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Loops of polls on two ranks, with pauses of known length between them: `polls SCENARIO`. Rank 1 sends what rank 0 polls
- * for when rank 0 says so.
+ * Loops of polls on two ranks, with pauses of known length between them: `polls SCENARIO`. Rank 1 sends what rank 0
+ * polls for when rank 0 says so.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What a program and others may do to the recorder's file, and threads that come and go: `robust SCENARIO DIRECTORY` on two
- * ranks. The program sees nothing of it: it prints `fine` if what it did itself is as it left it.
+ * What a program and others may do to the recorder's file, and threads that come and go: `robust SCENARIO DIRECTORY`
+ * on two ranks. The program sees nothing of it: it prints `fine` if what it did itself is as it left it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -48,8 +48,8 @@ static int descriptor_of_trace(void) {
     return -1;
 }
 
-/* The program closes the recorder's descriptor and opens a file of its own under the number; with `gone`, the rank's file
- * cannot be opened again either. */
+/* The program closes the recorder's descriptor and opens a file of its own under the number; with `gone`, the rank's
+ * file cannot be opened again either. */
 static int takes_over(int gone) {
     const int fd = descriptor_of_trace(), own = open(own_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     const char *text = "the program's own";

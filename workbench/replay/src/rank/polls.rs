@@ -6,7 +6,8 @@
 //! notices the event as a blocking call does; in the gap between two polls it notices nothing. The first poll starts
 //! when the loop does.
 //!
-//! A loop is kept as recorded if it works between polls, or if something else ends it: nothing shows what it waited for.
+//! A loop is kept as recorded if it works between polls, or if something else ends it: nothing shows what it waited
+//! for.
 
 use mb_core::time::Picos;
 use mb_trace::{Flags, Kind, Record};
