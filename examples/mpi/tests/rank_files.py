@@ -25,7 +25,7 @@ HEADER = struct.Struct("<8sHHIIIIIQQQQ")
 RECORD = struct.Struct("<BBHIiiQIIQQIIQ")
 KINDS = (
     *("unwritten", "Init", "Finalize", "Send", "Recv", "Done", "Wait", "Probe", "Miss", "Cancel", "Free"),
-    *("Collective", "Comm", "CommFree", "Extra", "Other"),
+    *("Collective", "Comm", "CommFree", "Extra", "Other", "Thread", "Site", "Topology", "Partition"),
 )
 ANY_SOURCE, PROC_NULL, ANY_TAG = -1, -3, -2
 FINALIZED, STOPPED = 1, 2
