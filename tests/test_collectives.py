@@ -29,10 +29,11 @@ static void groups(int rank) {
     MPI_Comm_free(&inter);
 }
 
-/* Each rank broadcasts to the others, who do too. */
+/* Each rank broadcasts to the others, who do too. Nobody goes on before both have. */
 static void contradiction(int rank) {
-    int data = 0;
+    int data = 0, other;
     MPI_Bcast(&data, 1, MPI_INT, rank, MPI_COMM_WORLD);
+    MPI_Sendrecv(&data, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int count, char **words) {
