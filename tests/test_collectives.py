@@ -31,9 +31,9 @@ static void groups(int rank) {
 
 /* Each rank broadcasts to the others, who do too. Nobody goes on before both have. */
 static void contradiction(int rank) {
-    int data = 0, other;
+    int data = 0, got, to = 1 - rank;
     MPI_Bcast(&data, 1, MPI_INT, rank, MPI_COMM_WORLD);
-    MPI_Sendrecv(&data, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&data, 1, MPI_INT, to, 0, &got, 1, MPI_INT, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int count, char **words) {
