@@ -162,8 +162,8 @@ def title(results: pl.DataFrame) -> str:
     """
     names = results["trace"].unique(maintain_order=True).to_list()
     first = results.row(0, named=True)
-    sent = results["sent"]
-    low, high = tables.count(sent.min()), tables.count(sent.max())  # type: ignore[arg-type]
+    sent = results["sent"].to_list()
+    low, high = tables.count(min(sent)), tables.count(max(sent))
     messages = low if low == high else f"{low} to {high}"
     return (
         f"{len(names)} recordings ({', '.join(names)}): "
