@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Rows of an engine whose times were measured before: apart, not ranked, and with where they are from."""
 
+import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -10,13 +12,15 @@ import pytest
 
 import matchbench as mb
 from matchbench import plots, summary
+from matchbench.output import json_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / "engines/measured/presets"
 RESULTS = ROOT / "integrations/openmpi/measured"
 sys.path.append(str(ROOT / "integrations/openmpi"))
 
-import preset  # noqa: E402 # beside its data, not in the package
+import measure  # noqa: E402 # beside its data, not in the package
+import preset  # noqa: E402
 
 PAIR = ["measured:openmpi-5.0.7+mbmatch", "measured:openmpi-5.0.7"]
 
@@ -80,3 +84,34 @@ def test_a_preset_is_what_the_script_writes_from_its_result(name: str, walk: str
     text = (PRESETS / f"{name}.toml").read_text(encoding="utf-8")
     assert text == preset.preset(RESULTS / f"{name}.json", walk)
     assert all(each["source"] == "measured" for each in tomllib.loads(text).values())
+
+
+@pytest.mark.parametrize("result", sorted(RESULTS.iterdir()), ids=lambda result: result.stem)
+def test_a_result_that_is_read_and_written_again_is_equal(result: Path) -> None:
+    text = result.read_text(encoding="utf-8")
+    of_bench = json.loads(text)["format"] == "matchbench-mpi-bench"
+    assert text == (json_rows(json.loads(text)) if of_bench else measure.text_of(*measure.read(result)))
+
+
+@pytest.mark.parametrize(
+    ("load", "remark"), [(2.0, ""), (5.43, "taken under load: 5.4 processes on 2 processors")]
+)
+def test_a_result_names_its_place_and_load_and_has_a_line_for_each_cell(
+    load: float, remark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, load, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (tmp_path / "version").write_text("5.0.7\n", encoding="utf-8")
+    cells = [
+        measure.Cell(where="self", series="probe", depth=depth, plain=(2.5, 2.25), mbmatch=(1.0, 0.5))
+        for depth in (4, 1)
+    ]
+    measure.write(tmp_path / "depth.json", tmp_path, cells)
+    head, read = measure.read(tmp_path / "depth.json")
+    assert read == cells[::-1]
+    assert (head["mpi"], head["load"], head["remark"]) == ("Open MPI 5.0.7", round(load, 1), remark)
+    assert head["matchbench"] == {"version": mb.__version__, "revision": mb.revision()}
+    *_, first, _, _, _ = (tmp_path / "depth.json").read_text(encoding="utf-8").splitlines()
+    assert first.startswith(
+        '  {"where": "self", "series": "probe", "depth": 1, "plain_ns": [2.5, 2.25], "mbmatch'
+    )

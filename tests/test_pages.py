@@ -12,12 +12,14 @@ reads no Markdown blocks, and scrut needs its own fences and rules for each elid
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 from tests import forked, idle_ranks
@@ -35,6 +37,17 @@ TIME_LIMIT_S = 300
 AS_A_USER = ("README.md", "cli.md")
 # A command of which pages show no output, and the test that runs it in `make test` and checks its results.
 IN_A_TEST = {"matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich": "test_mpi_bench_real.py"}
+# Figures beside a page, and where its commands draw them.
+FIGURES = {
+    "tour.md": {"halo3d-64.latency.svg": "out/readme/plots/halo3d-64.latency.svg"},
+    "match_unit.md": {"match_unit.pareto.svg": "out/pareto/plots/pareto.svg"},
+}
+# Commands of pages outside of docs that draw figures below `out`, and the folder of the committed ones.
+DRAWING = {
+    "integrations/openmpi/measure.py draw integrations/openmpi/measured/depth-amd-epyc.json "
+    "integrations/openmpi/measured out": "integrations/openmpi/figures",
+    "studies/chip_cores/cores.py --figure out/cores.svg": "studies/chip_cores",
+}
 # `make test` keeps what cargo compiles for a page, and does not optimize it: simulated times are the same.
 CARGO = {
     "CARGO_BUILD_BUILD_DIR": str(ROOT / "target" / "pages"),
@@ -110,6 +123,12 @@ def like_the_repository(folder: Path) -> Path:
     return folder
 
 
+def is_fresh(committed: Path, drawn: Path) -> bool:
+    """Return whether a figure is the drawn one; another version of matplotlib draws another text."""
+    text = committed.read_text(encoding="utf-8")
+    return f"Matplotlib v{mpl.__version__}," not in text or text == drawn.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> None:
     folder = like_the_repository(tmp_path)
@@ -129,10 +148,23 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
             wrong.append(f"{page.name}:{step.first_line}: $ {step.command}\n" + "\n".join(printed))
             if "..." not in step.expected:
                 blessed[step.first_line : step.first_line + len(step.expected)] = printed
+    figures = {page.parent / name: folder / drawn for name, drawn in FIGURES.get(page.name, {}).items()}
     if os.environ.get("MATCHBENCH_BLESS"):
         page.write_text("\n".join(blessed) + "\n", encoding="utf-8")
+        for committed, drawn in figures.items():
+            shutil.copyfile(drawn, committed)
     else:
         assert not wrong, "\n\n".join(reversed(wrong))
+        assert all(is_fresh(*figure) for figure in figures.items())
+
+
+@pytest.mark.parametrize(("words", "folder"), DRAWING.items())
+def test_a_committed_figure_is_what_its_command_draws(words: str, folder: str, tmp_path: Path) -> None:
+    (like_the_repository(tmp_path) / "out").mkdir()
+    run(f"python {words}", tmp_path)
+    committed = sorted((ROOT / folder).glob("*.svg"))
+    assert [each.name for each in committed] == sorted(each.name for each in tmp_path.glob("out/*.svg"))
+    assert all(is_fresh(each, tmp_path / "out" / each.name) for each in committed)
 
 
 @pytest.mark.parametrize(("command", "test"), IN_A_TEST.items())

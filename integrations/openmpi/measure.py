@@ -40,6 +40,9 @@ from operator import truediv
 from pathlib import Path
 from typing import Any
 
+from matchbench._native import revision, version
+from matchbench.output import json_rows
+
 HERE = Path(__file__).parent
 KINDS = ("plain", "mbmatch")
 SHALLOW = (0, 1, 2, 4, 8)
@@ -277,7 +280,7 @@ def measure_depth(build: Path, result: Path) -> int:
             done = earlier
     lines: dict[str, list[str]] = done["lines"]
     planned = stages()
-    wanted = [(stage, name, kind) for stage in planned for name, kind in stage.runs()]
+    wanted = [(stage, *run) for stage in planned for run in stage.runs()]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "depth"
         compiler = build / "plain" / "bin" / "mpicc"
@@ -286,11 +289,7 @@ def measure_depth(build: Path, result: Path) -> int:
             if name in lines:
                 continue
             if time.monotonic() > end:
-                print(
-                    f"measure.py: {len(lines)} of {len(wanted)} runs are done; repeat the command",
-                    file=sys.stderr,
-                )
-                return 3
+                return out_of_time(len(lines), len(wanted))
             lines[name] = stage.run(build, kind, program)
             part.write_text(json.dumps(done), encoding="utf-8")
     write(result, build, [cell for stage in planned for cell in stage.cells(lines)])
@@ -299,33 +298,46 @@ def measure_depth(build: Path, result: Path) -> int:
     return 0
 
 
+def out_of_time(done: int, wanted: int) -> int:
+    """Say how many runs are done; return the exit status."""
+    print(f"measure.py: {done} of {wanted} runs are done; repeat the command", file=sys.stderr)
+    return 3
+
+
 def write(result: Path, build: Path, cells: Iterable[Cell]) -> None:
-    """Write a result."""
-    whole = {
+    """Write a result, sorted by place, series and depth."""
+    load, processors = round(os.getloadavg()[1], 1), os.cpu_count() or 1
+    remark = f"taken under load: {load} processes on {processors} processors" if load > processors else ""
+    head = {
         "format": FORMAT,
         "version": 1,
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "mpi": f"Open MPI {version(build)}",
+        "matchbench": {"version": version(), "revision": revision()},
+        "mpi": f"Open MPI {library_version(build)}",
         "cpu": processor(),
-        "processors": os.cpu_count(),
-        "load": round(os.getloadavg()[1], 1),
-        "cells": [
-            {
-                "where": cell.where,
-                "series": cell.series,
-                "depth": cell.depth,
-                "plain_ns": cell.plain,
-                "mbmatch_ns": cell.mbmatch,
-                **({"paired": cell.paired} if cell.paired else {}),
-            }
-            for cell in cells
-        ],
+        "processors": processors,
+        "load": load,
+        "remark": remark,
     }
-    result.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    result.write_text(text_of(head, cells), encoding="utf-8")
+
+
+def text_of(head: Mapping[str, Any], cells: Iterable[Cell]) -> str:
+    """Give the text of a result: a line for each key of the head, and for each cell."""
+    rows = [
+        {
+            **{key: getattr(cell, key) for key in ("where", "series", "depth")},
+            "plain_ns": cell.plain,
+            "mbmatch_ns": cell.mbmatch,
+            **({"paired": cell.paired} if cell.paired else {}),
+        }
+        for cell in sorted(cells, key=lambda cell: (cell.where, cell.series, cell.depth))
+    ]
+    return json_rows({**head, "cells": rows})
 
 
 def read(result: Path) -> tuple[dict[str, Any], list[Cell]]:
-    """Read a result."""
+    """Read a result; return its head and its cells."""
     whole = json.loads(result.read_text(encoding="utf-8"))
     if whole.get("format") != FORMAT:
         sys.exit(f"measure.py: {result}: not a result of `measure.py depth`")
@@ -338,7 +350,7 @@ def read(result: Path) -> tuple[dict[str, Any], list[Cell]]:
             mbmatch=tuple(cell["mbmatch_ns"]),
             paired=tuple(cell.get("paired", ())),
         )
-        for cell in whole["cells"]
+        for cell in whole.pop("cells")
     ]
     return whole, cells
 
@@ -348,6 +360,8 @@ def show(result: Path) -> None:
     whole, cells = read(result)
     print(f"{whole['mpi']}, {whole['date']}")
     print(f"{whole['cpu']}, {whole['processors']} processors, load {whole['load']}")
+    if whole["remark"]:
+        print(whole["remark"])
     print("ns per message: first quartile of the repetitions, median of the turns")
     print("ratio: mbmatch over unmodified, median of the turns, and its upper 95 % bound;")
     print("up to depth 256 that of a turn is the median of repetitions that alternate")
@@ -367,7 +381,7 @@ def show(result: Path) -> None:
         print(f"{cell.where:6} {cell.series:32} {cell.depth:6}" + "".join(f"{each:>11}" for each in numbers))
 
 
-def version(build: Path) -> str:
+def library_version(build: Path) -> str:
     """Give the version of the library in a folder of `build.sh`."""
     return (build / "version").read_text(encoding="utf-8").strip()
 
@@ -415,11 +429,7 @@ def measure_bench(build: Path, folder: Path, names: Sequence[str]) -> int:
             if (key := f"{turn} {kind} {name}") in runs:
                 continue
             if time.monotonic() > end:
-                print(
-                    f"measure.py: {len(runs)} of {len(wanted)} runs are done; repeat the command",
-                    file=sys.stderr,
-                )
-                return 3
+                return out_of_time(len(runs), len(wanted))
 
             def keep(_name: str, run: SeriesRun, key: str = key) -> None:
                 runs[key] = [run.output.lines, run.remark]
@@ -452,7 +462,7 @@ def digest(*files: Path) -> str:
 
 def label_of(build: Path, kind: str) -> str:
     """Name a library in results."""
-    return f"openmpi-{version(build)}" + ("" if kind == "plain" else f"+{kind}")
+    return f"openmpi-{library_version(build)}" + ("" if kind == "plain" else f"+{kind}")
 
 
 def store(folder: Path, kind: str, told: dict[str, Any]) -> None:
@@ -464,8 +474,7 @@ def store(folder: Path, kind: str, told: dict[str, Any]) -> None:
     ]
     told["mpi"]["library"] = re.sub(r"package: [^,]*, ", "", told["mpi"]["library"])
     told["place"]["hosts"] = ["localhost", "localhost"]
-    text = json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    (folder / f"{told['label']}.json").write_text(text, encoding="utf-8")
+    (folder / f"{told['label']}.json").write_text(json_rows(told), encoding="utf-8")
 
 
 def main(words: list[str]) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import fcntl
 import io
+import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matchbench._native import MatchbenchError
 
@@ -215,6 +216,20 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def json_rows(whole: Mapping[str, Any]) -> str:
+    """Format an object as JSON with one line for each key, and for each item of a list of objects."""
+
+    def text(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    lines = []
+    for key, value in whole.items():
+        rows = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        content = "[\n  " + ",\n  ".join(map(text, value)) + "\n ]" if rows else text(value)
+        lines.append(f" {text(key)}: {content}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def write_file(path: Path, content: bytes | str) -> None:

@@ -9,6 +9,7 @@ With too many presets for one legend, each engine has a panel and a hue, and eac
 import io
 import itertools
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -292,8 +293,15 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
         figure.set_layout_engine("none")
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call] # stub: no types
     write_file(directory / f"{name}.png", png.getvalue())
-    write_file(directory / f"{name}.svg", svg.getvalue())
+    write_file(directory / f"{name}.svg", _compact(svg.getvalue().decode()))
     return png.getvalue()
+
+
+def _compact(svg: str) -> str:
+    """Write a file of matplotlib with one line for each element of a panel; the picture is the same."""
+    svg = re.sub(r'(?<= d=")[^"]*', lambda path: " ".join(path[0].split()), svg)
+    # A level is indented by a blank: the figure, a panel, its elements, their parts.
+    return re.sub(r"\n(?: {4,}| *(?=</))", "", svg)
 
 
 def _slowdowns(plot: Plot) -> Figure:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from matchbench.plots import save
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "gu2011_figures"))
@@ -99,7 +100,6 @@ def draw(rows: Rows, file: Path) -> None:
     ]
     # What was not run is left out.
     panels = [panel for panel in panels if all(panel[2].values())]
-    mpl.rcParams["svg.hashsalt"] = "chip_cores"
     figure = Figure(figsize=(11, 3.6), layout="constrained")
     for axes, (title, label, series) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         for (transport, name), marker in zip(TRANSPORTS.items(), "osx", strict=True):
@@ -123,7 +123,7 @@ def draw(rows: Rows, file: Path) -> None:
                     + " |"
                 )
     figure.axes[0].legend()
-    figure.savefig(file, metadata={"Date": None})
+    save(figure, file.parent, file.stem)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import json
 import math
+import os
 import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,7 +19,7 @@ from matchbench._native import MatchbenchError, revision, version
 from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
-from matchbench.output import write_file
+from matchbench.output import json_rows, write_file
 
 FORMAT = "matchbench-mpi-bench"
 VERSION = 1
@@ -89,6 +90,7 @@ def document(measurement: Measurement, *, label: str | None = None, now: dt.date
             "pinned": list(hello.pinned),
             "pinned_by": hello.pinned_by,
             "clock_ns": hello.clock_ns,
+            "load": round(os.getloadavg()[1], 1),
         },
         "plan": {
             "depths": list(plan.depths),
@@ -153,7 +155,7 @@ def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | Non
 
 def write(directory: Path, whole: Mapping[str, Any]) -> None:
     """Write `mpi-bench.json` and `rows.csv`."""
-    write_file(directory / FILE, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_file(directory / FILE, json_rows(whole))
     rows = io.StringIO()
     writer = csv.DictWriter(rows, list(ROWS), lineterminator="\n")
     writer.writeheader()
