@@ -17,7 +17,7 @@ export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 VENV := .venv/bin
 # Processes of `make test`: three more than processors, since tests of MPI wait for time limits.
 TEST_PROCESSES ?= $(shell expr $$(nproc) + 3)
-# Sizes of `make nightly`, and smaller ones for QUICK=1: cases per property, programs per transport of guest/mpi, of the
+# Sizes of `make nightly`, and smaller ones for QUICK=1: cases per property, programs per transport of moped/mpi, of the
 # chip without and with time, seconds per fuzz target, programs of `mpi conform` per number of ranks and per cell of
 # `--matrix`, random programs of libfabric, programs of `mpi conform` on the integrations and their time limit, turns of
 # the measurements of both.
@@ -45,7 +45,7 @@ ALONE := env --unset=MAKEFLAGS --unset=MFLAGS
 CARGO := $(ALONE) cargo
 LINTED := $(ALONE) xtask/linted.sh
 # Sources of the compiled module.
-RUST := Cargo.toml Cargo.lock $(shell find matching processor guest machines match_unit mbmatch/src conform engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
+RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
 .PHONY: help setup run test check python-checks rust-format rust-checks rust-tests rust-build rust-docs all-tests recorder bench nightly bless gen guest clean
 
@@ -122,7 +122,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 	$(MAKE) -C recorder bench
 
 # Parts of `make nightly`; each is a target nightly-PART. Property tests are divided by folder, fuzzing by target.
-PROPERTIES := conform engines guest machines match_unit matching mbmatch processor workbench
+PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
   python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
@@ -188,10 +188,10 @@ nightly-guest-mpi: setup .venv/packages.stamp .venv/guest.stamp
 # The same library on the chip, without time, and fewer programs with time. Messages of 64 KiB are left out: most of their cost is that of filling
 # buffers. On the same day, the same command continues an interrupted run.
 nightly-chip-conform: setup .venv/packages.stamp .venv/guest.stamp
-	MATCHBENCH=$(CURDIR)/$(VENV)/matchbench $(VENV)/matchbench mpi conform --matrix guest/mpi/tests/chip.toml --mpicc guest/mpi/mpicc-chip --without long \
-	  --programs $(CHIP_PROGRAMS) --ranks 3 --seed $$(date +%Y%m%d) --budget 20m -o out/mpi-conform/chip-$$(date +%Y%m%d) -- guest/mpi/mpirun-chip
-	MATCHBENCH=$(CURDIR)/$(VENV)/matchbench $(VENV)/matchbench mpi conform --matrix guest/mpi/tests/chip.toml --mpicc guest/mpi/mpicc-chip --without long \
-	  --programs $(CHIP_TIMED_PROGRAMS) --ranks 3 --seed $$(date +%Y%m%d) --budget 4m -o out/mpi-conform/chip-timed-$$(date +%Y%m%d) -- guest/mpi/mpirun-chip --mode timing
+	MATCHBENCH=$(CURDIR)/$(VENV)/matchbench $(VENV)/matchbench mpi conform --matrix moped/mpi/tests/chip.toml --mpicc moped/mpi/mpicc-chip --without long \
+	  --programs $(CHIP_PROGRAMS) --ranks 3 --seed $$(date +%Y%m%d) --budget 20m -o out/mpi-conform/chip-$$(date +%Y%m%d) -- moped/mpi/mpirun-chip
+	MATCHBENCH=$(CURDIR)/$(VENV)/matchbench $(VENV)/matchbench mpi conform --matrix moped/mpi/tests/chip.toml --mpicc moped/mpi/mpicc-chip --without long \
+	  --programs $(CHIP_TIMED_PROGRAMS) --ranks 3 --seed $$(date +%Y%m%d) --budget 4m -o out/mpi-conform/chip-timed-$$(date +%Y%m%d) -- moped/mpi/mpirun-chip --mode timing
 
 # The runs behind gu2011's claims: those that are missing or whose program has changed, begun in the first 50 minutes;
 # the next call continues. Then the cheapest are repeated.
@@ -254,7 +254,9 @@ gen: setup ## rewrite every generated file
 	$(VENV)/python -m matchbench.results_page --write
 
 guest: .venv/guest.stamp ## cross-compile what the simulated processors run
-	$(MAKE) -C guest
+	$(MAKE) -C processor/firmware
+	$(MAKE) -C moped
+	$(MAKE) -C netproc
 
 clean: ## remove everything that was built or downloaded
 	$(MAKE) -C recorder clean

@@ -49,7 +49,7 @@ def begin() -> None:
 
 
 def compile_once() -> dict[str, str]:
-    """Return the variables with which the scripts of `guest/` compile equal files once in a session."""
+    """Return the variables with which builds of guest programs compile equal files once in a session."""
     return {"CC": _ONCE} if OF_MAKE_TEST in os.environ else {}
 
 
@@ -119,9 +119,9 @@ def guest_mpi(*platforms: str) -> Path:
     Parameters
     ----------
     platforms
-        Those of `guest/mpi/Makefile`.
+        Those of `moped/mpi/Makefile`.
     """
-    return made("guest-mpi", lambda folder: ["-C", str(ROOT / "guest" / "mpi"), *platforms, f"OUT={folder}"])
+    return made("guest-mpi", lambda folder: ["-C", str(ROOT / "moped" / "mpi"), *platforms, f"OUT={folder}"])
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 from matchbench.cli import main
 
-ELF = Path(__file__).resolve().parent.parent / "guest" / "elf" / "kernel_moped.rv64.elf"
+ELF = Path(__file__).resolve().parent.parent / "moped" / "elf" / "kernel_moped.rv64.elf"
 SMALL = ["--memory", "64", "--cores", "4", "--patience", "1000000"]
 
 
@@ -143,7 +143,7 @@ def test_bad_input_is_an_error(words: list[str], message: str, capfd: pytest.Cap
 
 
 def test_a_file_that_is_no_program_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    expected = "expected a static ELF file for RV64, linked with the library of guest/mpi"
+    expected = "expected a static ELF file for RV64, linked with the library of moped/mpi"
     assert main(["chip", "run", str(tmp_path / "missing"), *SMALL]) == 2
     assert f"missing: found no such file; {expected}; check the path" in capfd.readouterr().err
     other = tmp_path / "other"
@@ -168,7 +168,7 @@ def test_a_program_that_is_not_static_is_an_error(tmp_path: Path, capfd: pytest.
         changed[place : place + len(value)] = bytes(value)
         other.write_bytes(changed)
         assert main(["chip", "run", str(other), *SMALL, "--ranks", "1"]) == 2
-        expected = "expected a static ELF file for RV64, linked with the library of guest/mpi"
+        expected = "expected a static ELF file for RV64, linked with the library of moped/mpi"
         said = capfd.readouterr().err
         assert f"other: found {found}; {expected}; link it with -static -no-pie" in said, said
 

@@ -15,7 +15,7 @@ import matchbench as mb
 from matchbench.cli import main
 from tests import forked, shared
 
-GUEST = Path(__file__).resolve().parent.parent / "guest" / "mpi"
+GUEST = Path(__file__).resolve().parent.parent / "moped" / "mpi"
 COMPILER = "riscv64-linux-gnu-gcc"
 SMALL = ["--memory", "64", "--patience", "1000000", "--quiet"]
 RANKS = 4

@@ -21,7 +21,7 @@ from matchbench import _native, tables
 from matchbench.cli import main
 from tests.processes import PATIENCE_S, Terminal, processor_seconds, started, wait_until
 
-ELF = Path(__file__).parents[1] / "guest" / "elf"
+ELF = Path(__file__).parents[1] / "processor" / "firmware" / "elf"
 MD5 = ELF / "md5.rv64.elf"
 # One of each family, and both kinds of issue of the chips.
 CORES = ["functional", "cortex_a72", "ppc440", "barrel", "smt1", "smt1_in_order", "cmp2_1"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The MPI library of the simulated chip, on this machine: its own tests, the examples, and `mpi conform`.
 
-Transport moped runs on a test double of the device (guest/mpi/tests/moped_double.h).
+Transport moped runs on a test double of the device (moped/mpi/tests/moped_double.h).
 `make nightly` runs more programs: MATCHBENCH_GUEST_MPI_PROGRAMS per test, from MATCHBENCH_GUEST_MPI_SEED.
 """
 
@@ -21,7 +21,7 @@ from matchbench.mpi.launch import find
 from tests import shared
 from tests.processes import PATIENCE_S
 
-GUEST = Path(__file__).resolve().parent.parent / "guest" / "mpi"
+GUEST = Path(__file__).resolve().parent.parent / "moped" / "mpi"
 EXAMPLES = GUEST.parent.parent / "examples" / "mpi"
 TRANSPORTS = {
     "shm": {"MB_MPI_TRANSPORT": "shm"},
@@ -377,7 +377,7 @@ def test_an_unsupported_call_is_named(built: Path, tmp_path: Path) -> None:
         "{ MPI_Win w; MPI_Init(&argc, &argv); MPI_Win_create(0, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w); }\n"
     )
     said = launch(1, program(source, built), status=1)
-    assert said == "mpi: rank 0: MPI_Win_create: not supported by this library (guest/mpi/README.md)\n"
+    assert said == "mpi: rank 0: MPI_Win_create: not supported by this library (moped/mpi/README.md)\n"
 
 
 def test_constants_of_fortran_are_those_of_c() -> None:

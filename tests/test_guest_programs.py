@@ -19,7 +19,7 @@ from tests import shared
 from tests.conftest import Command
 from tests.processes import PATIENCE_S
 
-PROGRAMS = Path(__file__).resolve().parent.parent / "guest" / "programs"
+PROGRAMS = Path(__file__).resolve().parent.parent / "moped" / "programs"
 RANKS = int(os.environ.get("MATCHBENCH_GUEST_RANKS", "4"))
 KERNELS = ("cg", "mg", "ft", "sp", "bt")
 # Patterns, and the fault of faults.c that applies to their messages.
@@ -27,7 +27,7 @@ PATTERNS = {name: "left_out" if name == "RD" else "dropped" for name in ("PP", "
 # It gives up a processor that it waits on, so that 16 ranks on two processors take seconds.
 LAUNCHER = ("mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n")
 # Messages and bytes that a rank of the original sends on 16 ranks, least and most over the ranks, and the
-# collective calls of a rank (NPB 3.3, class S, recorded; guest/programs/README.md).
+# collective calls of a rank (NPB 3.3, class S, recorded; moped/programs/README.md).
 ORIGINAL = {
     "cg": ((2944, 2944), (3508224, 3508224), {"barrier": 1, "bcast": 1, "reduce": 1}),
     "mg": ((384, 454), (241184, 245184), {"barrier": 6, "bcast": 7, "reduce": 1, "allreduce": 88}),

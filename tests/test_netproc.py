@@ -325,7 +325,7 @@ def test_damaged_captures_are_refused_with_the_packet(
 
 def test_a_program_that_is_no_program_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "handler.elf"
-    other = Path(__file__).parents[1] / "guest" / "elf"
+    other = Path(__file__).parents[1] / "processor" / "firmware" / "elf"
     cases = {
         b"": "",
         b"\x7fELF" + bytes(100): "ELF",

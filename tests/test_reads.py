@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 # Files that any test can read, of each kind.
 OF_ALL = (
     "Makefile",
-    "conform/c/interpreter.c",
+    "mpi/conform/c/interpreter.c",
     "conftest.py",
     "docs/papers.bib",
     "examples/mpi/cg.c",
@@ -40,9 +40,9 @@ def listed(*patterns: str) -> list[str]:
         ("test_reproduce", ["docs/reproduce.md"], ["CHANGELOG.md", "README.md", "fuzz/Cargo.toml"]),
         # It imports from a test, and names a page in a folder.
         ("test_conform_unfinished", ["tests/test_conform_search.py"], ["tests/test_mpi_conform.py"]),
-        ("test_guest_mpi", ["guest/mpi/README.md"], ["guest/README.md"]),
+        ("test_guest_mpi", ["moped/mpi/README.md"], ["processor/firmware/README.md"]),
         # It names a file that every folder has.
-        ("test_gu2011_runs", ["README.md", "guest/README.md"], ["docs/tour.md", "LICENSE-MIT"]),
+        ("test_gu2011_runs", ["README.md", "processor/firmware/README.md"], ["docs/tour.md", "LICENSE-MIT"]),
         # It lists files.
         ("test_groups", ["CHANGELOG.md", "fuzz/Cargo.toml", "tests/test_cpu.py"], []),
     ],

@@ -21,7 +21,7 @@ from tests.rust_programs import Part
 
 ROOT = Path(__file__).resolve().parent.parent
 # Programs that link programs of the simulated chip with its MPI library, as their folders.
-WITH_GUEST_MPI = (ROOT / "machines" / "moped",)
+WITH_GUEST_MPI = (ROOT / "moped",)
 LIST = Path(os.environ.get("MATCHBENCH_RUST_TESTS", ROOT / "target" / "tests.json"))
 FOLDER = os.environ.get("MATCHBENCH_RUST_FOLDER")
 ARGUMENTS = os.environ.get("MATCHBENCH_RUST_ARGUMENTS", "").split()

@@ -50,7 +50,7 @@ TOOLS = (
 )
 
 # What Rust tests read when they run, besides the files of their own crate. Those of xtask read every file.
-READ_BY_RUST = ("examples/", "guest/", "spec/")
+READ_BY_RUST = ("examples/", "processor/firmware/", "spec/")
 # Sources that the Python module does not contain.
 RUST_TESTS = re.compile(r"/(?:benches|tests)/.*\.rs$")
 # Commands that run engines: a page without them runs none.

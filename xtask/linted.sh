@@ -40,10 +40,10 @@ clippy=${1%rustc}clippy-driver
 # Levels of test programs that compute much in their own code, or in generic code of others: those with which compiling
 # and running take least. The guard `optimized` reads the list.
 case $source in
-  engines/list_mt/src/* | guest/tests/kernel/* | machines/moped/tests/coherent.rs | machines/moped/tests/moped/* | \
+  engines/list_mt/src/* | moped/tests/kernel/* | moped/tests/coherent.rs | moped/tests/moped/* | \
     match_unit/unit/tests/* | matching/testkit/tests/wrong_engines.rs | processor/src/* | \
     processor/tests/shared_l2/*) level=1 ;;
-  guest/tests/netproc/* | processor/tests/chip/* | processor/tests/directory/*) level=2 ;;
+  netproc/tests/spine/* | processor/tests/chip/* | processor/tests/directory/*) level=2 ;;
   *) level=0 ;;
 esac
 [ -z "$is_test" ] || optimization=$level

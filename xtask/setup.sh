@@ -3,7 +3,7 @@
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
 # Python environment `.venv`; `setup.sh packages` the packages of `.venv/packages.txt` in it; `setup.sh mpi` what the
 # tests also need: both MPIs, Fortran, C++ and Debian's mpi4py; `setup.sh lints` rustfmt and clippy; `setup.sh guest`
-# the cross compilers of guest/ and an emulator that its programs are compared with; `setup.sh mpis` the current Open
+# the cross compilers of guest programs and an emulator that they are compared with; `setup.sh mpis` the current Open
 # MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz; `setup.sh
 # browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
 # libfabric, and an MPI that runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that

@@ -287,6 +287,9 @@ def optional_features() -> list[str]:
 def features_lacking(needs: list[str]) -> list[str]:
     """Features of programs that a library cannot run which lacks `needs`, as the C runner names them."""
 
+def bench_sources() -> list[tuple[str, str]]:
+    """Return the sources of the program of `mpi bench` with their names."""
+
 def runner_sources() -> list[tuple[str, str]]:
     """Source files, with their text, of the C program that performs test programs.
 

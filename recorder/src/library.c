@@ -60,7 +60,7 @@ static void use_standard_abi(struct mbr_library *lib) {
         lib->thread_levels[level] = level * 1024;
 }
 
-/* The library of the simulated chip (guest/mpi/mpi.h). */
+/* The library of the simulated chip (moped/mpi/mpi.h). */
 static void use_chip(struct mbr_library *lib) {
     lib->any_source = -2, lib->any_tag = -1, lib->proc_null = -1, lib->root = -3;
     lib->err_arg = 13, lib->err_request = 7, lib->err_truncate = 15, lib->err_in_status = 18, lib->err_pending = 19;

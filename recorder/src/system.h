@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The interface between the recorder and the system. system_linux.c: ranks are processes of Linux. system_chip.c
- * (MBR_CHIP): ranks run on the simulated chip, whose kernel (guest/kernel) maps no files.
+ * (MBR_CHIP): ranks run on the simulated chip, whose kernel (moped/kernel) maps no files.
  */
 #ifndef MBR_SYSTEM_H
 #define MBR_SYSTEM_H

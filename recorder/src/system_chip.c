@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The recorder's system: the simulated chip, under guest/kernel. A process has one thread, and `matchbench chip run
+ * The recorder's system: the simulated chip, under moped/kernel. A process has one thread, and `matchbench chip run
  * --trace` gives it a core to itself. A window is memory that is written to the file when the recorder leaves it:
  * a rank that a fault ends loses the records of its last window. Nothing here depends on the machine that
  * simulates.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs of two programs of guest/programs on chips of 4 to 64 cores; README.md has question and answer.
+"""Runs of two programs of moped/programs on chips of 4 to 64 cores; README.md has question and answer.
 
 usage: cores.py [--list] [--only STUDY] [--match TEXT] [--minutes N] [--again] [--check] [--build DIR]
        cores.py --figure FILE

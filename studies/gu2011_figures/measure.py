@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs of the programs of guest/programs on the chip, for the claims and figures of gu2011.
+"""Runs of the programs of moped/programs on the chip, for the claims and figures of gu2011.
 
 usage: measure.py [--list] [--only STUDY[,STUDY]] [--match TEXT] [--minutes N] [--again] [--build DIR]
        measure.py --check [--only STUDY[,STUDY]] [--match TEXT] [--build DIR] [--table FILE]
@@ -29,8 +29,8 @@ from matchbench import _native
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TABLE = HERE / "runs.csv"
-PROGRAMS = ROOT / "guest" / "programs"
-MPI = ROOT / "guest" / "mpi"
+PROGRAMS = ROOT / "moped" / "programs"
+MPI = ROOT / "moped" / "mpi"
 COMPILER = "riscv64-linux-gnu-gcc"
 
 PATTERNS = ("PP", "XC", "BC", "RD", "GA", "AA")
@@ -53,7 +53,7 @@ class ChipRun:
     study
         What it is for.
     program, arguments
-        A program of guest/programs, and its arguments.
+        A program of moped/programs, and its arguments.
     ranks, cores
         Processes, and nodes of the chip.
     transport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `list_mt`: a thread of the firmware of `guest/queue.c` performs each operation of a receiver.
+//! The engine `list_mt`: a thread of the firmware (`processor/firmware/queue.c`) performs each operation.
 //!
 //! Contract: outcomes and visits are what the firmware answers and reads; its threads overlap, and
 //! why that changes when and never what is argued in `README.md`. An operation is delivered at the

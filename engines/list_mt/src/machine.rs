@@ -9,8 +9,8 @@
 //! Cycles count from the end of the boot, when thread 0 waits for the first operation.
 
 use mb_core::{Cycles, Op, ParameterError};
-use mb_guest::Nic;
-use mb_guest::layout::BYTES;
+use mb_firmware::Nic;
+use mb_firmware::layout::BYTES;
 use mb_kit::Answered;
 use mb_processor::barrel::{Barrel, BarrelObserver, BarrelStatistics, BarrelStop, Stacks};
 use mb_processor::hierarchy::{AccessKind, CacheStatistics};
@@ -200,7 +200,7 @@ impl FirmwareCores {
     /// An invalid core or cache configuration.
     ///
     /// # Panics
-    /// When a committed program is damaged, which the tests of `mb-guest` exclude.
+    /// When a committed program is damaged, which the tests of `mb-firmware` exclude.
     pub fn new(parameters: &ListMtParts) -> Result<Self, ParameterError> {
         let program = parameters.guest().program(parameters.machine);
         let one = "one thread";

@@ -3,7 +3,7 @@
 
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
-use mb_guest::Guest;
+use mb_firmware::Guest;
 use mb_processor::barrel::{BarrelConfig, CallCosts, Exchange, SpawnPolicy};
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::{FloatLatencies, Isa};

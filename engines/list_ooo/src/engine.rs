@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `list_ooo`: every operation of a receiver is performed by the firmware of `guest/queue.c`.
+//! The engine `list_ooo`: every operation of a receiver is performed by the firmware of `processor/firmware/queue.c`.
 //!
 //! Contract: outcomes and visits are what the firmware answers and reads. One operation is
 //! performed after the other, and begins in the cycle in which the core waits for it or, if that is

@@ -6,8 +6,8 @@
 //! to the next wait delay the next operation.
 
 use mb_core::{Cycles, Op, Outcome, ParameterError};
-use mb_guest::layout::BYTES;
-use mb_guest::{Nic, Visit};
+use mb_firmware::layout::BYTES;
+use mb_firmware::{Nic, Visit};
 use mb_processor::hierarchy::{AccessKind, CacheStatistics, Hierarchy};
 use mb_processor::out_of_order::{CommitObserver, InstructionTiming, OutOfOrder, OutOfOrderStatistics, OutOfOrderStop};
 use mb_processor::{Hart, Isa, Memory, Ppc32, Rv64};

@@ -3,7 +3,7 @@
 
 use mb_core::parameters::Choice;
 use mb_core::{Clock, Cycles};
-use mb_guest::Guest;
+use mb_firmware::Guest;
 use mb_processor::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use mb_processor::out_of_order::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 use mb_processor::predictor::{Direction, PredictorConfig};

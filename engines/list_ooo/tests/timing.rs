@@ -2,7 +2,7 @@
 //! How operations follow each other in time. What a walk costs is in the tests of `workbench/reproduce`.
 
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
-use mb_guest::Guest;
+use mb_firmware::Guest;
 use mb_list_ooo::machine::FirmwareCore;
 use mb_list_ooo::parameters::ListOooParts;
 use mb_list_ooo::{ENTRY, ListOoo, pipeline};

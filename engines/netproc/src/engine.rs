@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `netproc`: a packet handler of SPINE performs each operation of a receiver (`guest/receive.c`).
+//! The engine `netproc`: a packet handler of SPINE performs each operation of a receiver (`netproc/receive/receive.c`).
 //!
 //! Contract: outcomes and visits are what the firmware answers and reads; its handlers overlap, and why that changes
 //! when and never what is argued in `README.md`. An operation is delivered at the clock's first edge at or after its

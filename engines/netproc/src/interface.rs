@@ -7,15 +7,15 @@
 //!     slots are read by DMA when software announces them        store to NP_REG_COMPLETE --> answers
 //! ```
 //!
-//! It is the controller of `guest/netproc/netproc.h` as a memory system around the shared L2: it acts in each cycle
+//! It is the controller of `netproc/spine/netproc.h` as a memory system around the shared L2: it acts in each cycle
 //! after the memory, and sees the stores and transfers of this cycle. Transfers follow one another on the memory bus.
 
 use std::collections::VecDeque;
 
 use mb_core::{Op, Outcome};
-use mb_guest::receive::{self, FRAME_BYTES, RESULT_BYTES};
 use mb_netproc::contract::{ControllerRegister, NO_CLASS, error_text, record, slot};
 use mb_netproc::processor::DeviceStore;
+use mb_netproc::receive::{self, FRAME_BYTES, RESULT_BYTES};
 use mb_netproc::registers::ControllerRegisters;
 use mb_processor::shared_l2::SharedL2;
 use mb_processor::system::{

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use mb_core::{Cycles, Op, ParameterError};
-use mb_guest::layout;
+use mb_firmware::layout;
 use mb_kit::Answered;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, ControllerRegister, DEVICE, Idle, SpineConfig};
 use mb_netproc::functional::HandlerRules;

@@ -3,9 +3,9 @@
 
 use mb_core::Clock;
 use mb_core::parameters::Choice;
-use mb_guest::receive::Receive;
 use mb_netproc::contract::OsThread;
 use mb_netproc::parameters::{CacheParameters, ProcessorParameters};
+use mb_netproc::receive::Receive;
 use mb_processor::chip::ChipConfig;
 use mb_processor::shared_l2::SharedL2Config;
 

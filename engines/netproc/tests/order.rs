@@ -3,8 +3,8 @@
 
 use mb_core::random::Random;
 use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, Pattern, ProbeId, RecvId};
-use mb_guest::receive::Receive;
 use mb_netproc::contract::OsThread;
+use mb_netproc::receive::Receive;
 use mb_netproc_engine::ENTRY;
 use mb_netproc_engine::machine::FirmwareProcessor;
 use mb_netproc_engine::parameters::NetprocParameters;

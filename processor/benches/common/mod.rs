@@ -24,6 +24,7 @@ impl SyscallHandler for Mute {
 pub(crate) fn program(name: &str) -> Program {
     // The benchmark of another crate uses this file too.
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let file = folders.map(|folder| folder.join(format!("guest/elf/{name}.elf"))).find(|path| path.exists());
+    let file =
+        folders.map(|folder| folder.join(format!("processor/firmware/elf/{name}.elf"))).find(|path| path.exists());
     Program::load(&std::fs::read(file.expect("a committed file")).expect("a readable file")).expect("a program")
 }

@@ -91,7 +91,7 @@ fn a_run_on_caches_that_skips_cycles_equals_a_run_of_every_cycle_and_a_run_in_pi
 #[test]
 fn a_guest_program_has_its_results_on_caches() {
     for elf in
-        [&include_bytes!("../../../guest/elf/md5.rv64.elf")[..], include_bytes!("../../../guest/elf/stream.rv64.elf")]
+        [&include_bytes!("../../firmware/elf/md5.rv64.elf")[..], include_bytes!("../../firmware/elf/stream.rv64.elf")]
     {
         for config in [smt(8), cmp(2), cmp2(1), in_order(cmp(1))] {
             let program = Program::load(elf).unwrap();

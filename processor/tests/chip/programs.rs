@@ -68,9 +68,9 @@ fn check(elf: &[u8], config: &ChipConfig, latency: u64, fetch: u64) {
 #[test]
 fn a_guest_program_has_the_results_of_functional_execution() {
     for elf in [
-        &include_bytes!("../../../guest/elf/md5.rv64.elf")[..],
-        include_bytes!("../../../guest/elf/stream.rv64.elf"),
-        include_bytes!("../../../guest/elf/bench.rv64.elf"),
+        &include_bytes!("../../firmware/elf/md5.rv64.elf")[..],
+        include_bytes!("../../firmware/elf/stream.rv64.elf"),
+        include_bytes!("../../firmware/elf/bench.rv64.elf"),
     ] {
         for config in [smt(8), cmp(2), cmp2(1), in_order(cmp(1)), in_order(smt(1)), blocking(cmp(1), 64)] {
             check(elf, &config, 1, 1);

@@ -51,9 +51,9 @@ impl SyscallHandler for Written {
 #[test]
 fn a_guest_program_has_the_results_of_functional_execution() {
     for elf in [
-        &include_bytes!("../../../guest/elf/md5.rv64.elf")[..],
-        include_bytes!("../../../guest/elf/stream.rv64.elf"),
-        include_bytes!("../../../guest/elf/bench.rv64.elf"),
+        &include_bytes!("../../firmware/elf/md5.rv64.elf")[..],
+        include_bytes!("../../firmware/elf/stream.rv64.elf"),
+        include_bytes!("../../firmware/elf/bench.rv64.elf"),
     ] {
         let program = Program::load(elf).unwrap();
         let mut untimed = Rv64::load(&program, 1).unwrap().remove(0);

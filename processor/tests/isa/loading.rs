@@ -3,37 +3,25 @@
 
 use std::path::Path;
 
-use mb_processor::{Isa, LoadError, PhysicalImage, Ppc32, Program, Rv64};
+use mb_processor::{Isa, LoadError, Ppc32, Program, Rv64};
 use proptest::prelude::*;
 
 use super::elf::{self, CODE, DATA, DATA_BYTES};
 
 #[test]
-fn every_guest_program_loads_with_its_symbols() {
-    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guest/elf");
+fn every_program_of_the_firmware_loads_with_its_symbols() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware/elf");
     let mut count = 0;
-    for entry in std::fs::read_dir(guest).expect("a committed folder") {
+    for entry in std::fs::read_dir(folder).expect("a committed folder") {
         let path = entry.expect("a file").path();
-        // Kernels are loaded at physical addresses.
-        if path.file_name().is_some_and(|name| name == "kernel.rv64.elf") {
-            let file = std::fs::read(&path).expect("a file");
-            assert!(matches!(Program::load(&file), Err(LoadError::Segment { address: 0xffff_ffc0_8000_0000, .. })));
-            let image = PhysicalImage::read(&file).expect("an image");
-            assert_eq!((image.entry(), image.end() > 0x8020_0000), (0x8000_0000, true));
-            continue;
-        }
         let program = Program::load(&std::fs::read(&path).expect("a file")).expect("a program");
         let expected = if path.to_string_lossy().contains(".ppc32.") { Isa::Ppc32 } else { Isa::Rv64 };
         assert_eq!(program.isa(), expected, "{}", path.display());
-        // Programs of network processors never return from their loops and have no `main`.
-        let bare = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("netproc"));
-        let main = if bare { "np_os_loop" } else { "main" };
-        let [start, main] = ["_start", main].map(|name| program.symbol(name).expect("a symbol"));
+        let [start, main] = ["_start", "main"].map(|name| program.symbol(name).expect("a symbol"));
         assert_eq!(start.address, program.entry());
         assert!(program.code().contains(&main.address) && main.bytes > 0, "{}: {main:?}", path.display());
         let memory = program.memory(4096);
-        // Their linker script also defines constants, which are symbols without a size.
-        for (name, symbol) in program.symbols().filter(|(_, symbol)| !bare || symbol.bytes > 0) {
+        for (name, symbol) in program.symbols() {
             let inside =
                 memory.range().contains(&symbol.address) && symbol.address + symbol.bytes <= memory.range().end;
             assert!(inside, "{}: {name} is at {symbol:x?}, outside of {:x?}", path.display(), memory.range());
@@ -41,17 +29,6 @@ fn every_guest_program_loads_with_its_symbols() {
         count += 1;
     }
     assert!(count >= 20, "only {count} programs");
-}
-
-#[test]
-fn functions_that_share_a_name_are_all_symbols() {
-    // Two files of this program have a function of their own with this name.
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest/elf/netproc.rv64.elf");
-    let program = Program::load(&std::fs::read(file).expect("a file")).expect("a program");
-    let places: Vec<_> = program.symbols().filter(|(name, _)| *name == "sort_out").map(|(_, symbol)| symbol).collect();
-    assert_eq!(places.len(), 2);
-    assert_ne!(places[0].address, places[1].address);
-    assert_eq!(program.symbol("sort_out"), Some(places[0]));
 }
 
 #[test]
@@ -163,5 +140,5 @@ proptest! {
 }
 
 /// A program for each instruction set, with symbols.
-const PPC32: &[u8] = include_bytes!("../../../guest/elf/queue.ppc32.elf");
-const RV64: &[u8] = include_bytes!("../../../guest/elf/queue.rv64.elf");
+const PPC32: &[u8] = include_bytes!("../../firmware/elf/queue.ppc32.elf");
+const RV64: &[u8] = include_bytes!("../../firmware/elf/queue.rv64.elf");

@@ -50,7 +50,7 @@ const LIMIT: u64 = 25_000;
 
 #[test]
 fn guest_programs_have_the_registers_of_the_emulator() {
-    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guest/elf");
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("firmware/elf");
     for name in ["md5", "bench", "stream"] {
         if emulator::PPC32.is_installed() {
             let path = guest.join(format!("{name}.ppc32.elf"));

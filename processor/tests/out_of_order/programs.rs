@@ -155,8 +155,8 @@ fn check<H: Hart + Clone>(program: &Elf, mut hart: H, (core, caches): &CoreConfi
 
 #[test]
 fn a_timed_program_has_the_results_of_functional_execution() {
-    let program = Elf::load(include_bytes!("../../../guest/elf/md5.ppc32.elf")).unwrap();
+    let program = Elf::load(include_bytes!("../../firmware/elf/md5.ppc32.elf")).unwrap();
     check(&program, Ppc32::load(&program, 1).unwrap().remove(0), &ppc440(32));
-    let program = Elf::load(include_bytes!("../../../guest/elf/md5.rv64.elf")).unwrap();
+    let program = Elf::load(include_bytes!("../../firmware/elf/md5.rv64.elf")).unwrap();
     check(&program, Rv64::load(&program, 1).unwrap().remove(0), &cortex_a72());
 }

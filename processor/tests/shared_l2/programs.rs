@@ -156,7 +156,7 @@ fn machine(memory: Memory) -> SharedL2 {
 #[test]
 fn a_guest_program_has_the_registers_and_the_memory_of_functional_execution() {
     for name in ["md5", "bench"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../guest/elf/{name}.rv64.elf"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("firmware/elf/{name}.rv64.elf"));
         let program = Program::load(&std::fs::read(path).expect("a committed file")).expect("a program");
         let mut memory = program.memory(0);
         let mut hart = Rv64::load(&program, 1).expect("of RV64").remove(0);

@@ -40,7 +40,7 @@ _ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
     Examples:
 
     \b
-      matchbench chip run guest/programs/build/chip/mg --ranks 16 --transport moped
+      matchbench chip run moped/programs/build/chip/mg --ranks 16 --transport moped
       matchbench chip run --ranks 4 --transport shm program.elf -- --option-of-the-program
       matchbench chip protocol --design base --no-migratory
     """,
@@ -79,11 +79,11 @@ def protocol(design: str, migratory: bool) -> None:
     Examples:
 
     \b
-      matchbench chip run guest/programs/build/chip/cg --ranks 16 --transport moped --design optcache
-      matchbench chip run guest/programs/build/chip/imb --ranks 4 --transport shm PP 16384 10 2
-      matchbench mpi conform --mpicc guest/mpi/mpicc-chip -- matchbench chip run --transport moped --quiet
+      matchbench chip run moped/programs/build/chip/cg --ranks 16 --transport moped --design optcache
+      matchbench chip run moped/programs/build/chip/imb --ranks 4 --transport shm PP 16384 10 2
+      matchbench mpi conform --mpicc moped/mpi/mpicc-chip -- matchbench chip run --transport moped --quiet
 
-    PROGRAM is a static ELF file for RV64GC, linked with the library of guest/mpi. It sees the files of this
+    PROGRAM is a static ELF file for RV64GC, linked with the library of moped/mpi. It sees the files of this
     machine, and no environment variables but those of --env. Its output goes to standard output, the counts
     to standard error. Process r starts on core r modulo the number of cores.
     Exit status: that of the program; 1 after a fault or an unknown system call, for a deadlock, or at the
@@ -342,7 +342,7 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
         return FAILED
     if status == 0 and set(_UNKNOWN_CALL.findall(found["messages"])) - _TIMERS:
         what = "found a system call that the kernel does not have, without which the program continued"
-        click.echo(f"matchbench: {program}: {what}; expected those of guest/kernel/README.md", err=True)
+        click.echo(f"matchbench: {program}: {what}; expected those of moped/kernel/README.md", err=True)
         return FAILED
     if status == 0 and wrong:
         msg = f"--kanata: {wrong}"
@@ -360,11 +360,11 @@ def _setting(word: str) -> tuple[str, str]:
 
 def _program(path: Path) -> bytes:
     """Read a program. What is not for this machine is refused here; the kernel would end with status 255."""
-    expected = "a static ELF file for RV64, linked with the library of guest/mpi"
+    expected = "a static ELF file for RV64, linked with the library of moped/mpi"
     file = read_file(path, expected)
     # Class, byte order and machine (243 is RISC-V): System V ABI, ELF header; RISC-V ELF psABI, section 8.1.
     if file[:6] != b"\x7fELF\x02\x01" or file[18:20] != b"\xf3\x00":
-        msg = f"{path}: found another kind of file; expected {expected}; compile it with guest/mpi/mpicc-chip"
+        msg = f"{path}: found another kind of file; expected {expected}; compile it with moped/mpi/mpicc-chip"
         raise MatchbenchError(msg)
     found = _not_static(file)
     if found is not None:

@@ -207,7 +207,7 @@ def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -
       matchbench netproc build handler.c -o handler.elf --zb
 
     Needs a C compiler for RV64, on Debian the package gcc-riscv64-linux-gnu.
-    `guest/netproc/handler.h` describes what a handler may do.
+    `netproc/spine/handler.h` describes what a handler may do.
     Exit status: 0 done, 1 the compiler refuses the handler, 2 bad input.
     """
 )

@@ -9,15 +9,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, bench_sources
 from matchbench.mpi.bench_protocol import MARK, Hello, Memory, RunOutput
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
 from matchbench.native_types import Progress
-
-SOURCES = tuple(Path(__file__).parent / name for name in ("bench.c", "place.c"))
-"""The measuring program."""
 
 DEEPEST_DRAIN = 8192
 """Largest number of entries that is drained: in reverse order a list takes quadratic time."""
@@ -244,7 +242,10 @@ def measure(
         msg = "depths: no series can be measured at these depths; name others with --depths"
         raise MatchbenchError(msg)
     if any(name not in earlier for name, _ in wanted):
-        mpi.build(SOURCES, program)
+        with TemporaryDirectory(prefix="matchbench-") as folder:
+            for name, text in bench_sources():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            mpi.build(sorted(Path(folder).glob("*.c")), program)
     steps = [1 if name.startswith("memory/") else len(depths) * plan.sweeps for name, depths in wanted]
     runs: dict[str, SeriesRun] = {}
     try:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What a failure of an MPI may depend on: launcher line, environment, versions, hosts, loaded libraries.
 
-`conform/c/stack.c` writes the part that only a rank knows; `spec/mpi-conform.md` defines the form in reports.
+`mpi/conform/c/stack.c` writes the part that only a rank knows; `spec/mpi-conform.md` defines the form in
+reports.
 """
 
 import os

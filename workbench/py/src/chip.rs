@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use mb_core::Source;
-use mb_guest::kernel::UserProgram;
+use mb_moped::kernel::UserProgram;
 use mb_moped::machine::{
     Activity, CoreKind, Cycles, ExecutionMode, MachineParameters, MeasuredRegion, RunEnd, SETTABLE, TimingParameters,
 };

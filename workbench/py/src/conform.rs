@@ -162,6 +162,16 @@ pub(crate) fn runner_sources() -> Vec<(&'static str, &'static str)> {
     mb_conform::RUNNER.to_vec()
 }
 
+/// The sources of the program of `mpi bench` with their names.
+#[pyfunction]
+pub(crate) fn bench_sources() -> [(&'static str, &'static str); 3] {
+    [
+        ("bench.c", include_str!("../../../mpi/bench/bench.c")),
+        ("place.c", include_str!("../../../mpi/bench/place.c")),
+        ("place.h", include_str!("../../../mpi/bench/place.h")),
+    ]
+}
+
 /// Features that programs can exclude.
 #[pyfunction]
 pub(crate) fn program_features() -> Vec<&'static str> {

@@ -37,7 +37,9 @@ mod _native {
     #[pymodule_export]
     use super::chip::{chip_cores, chip_designs, chip_protocol, run_on_chip};
     #[pymodule_export]
-    use super::conform::{TestPrograms, features_lacking, optional_features, program_features, runner_sources};
+    use super::conform::{
+        TestPrograms, bench_sources, features_lacking, optional_features, program_features, runner_sources,
+    };
     #[pymodule_export]
     use super::cpu::{core_models, core_parameters, run_program, run_unit_test};
     #[pymodule_export]

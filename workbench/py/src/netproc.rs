@@ -80,7 +80,7 @@ pub(crate) fn generate_packets(
 /// The sources of SPINE with their names.
 #[pyfunction]
 pub(crate) fn spine_sources() -> Vec<(&'static str, &'static str)> {
-    mb_guest::netproc::SOURCES.to_vec()
+    mb_netproc::spine::SOURCES.to_vec()
 }
 
 /// The commands that compile SPINE with a handler, in order; they run in the folder of the sources. `objects` is an
@@ -94,7 +94,7 @@ pub(crate) fn handler_commands(
     objects: PathBuf,
     output: PathBuf,
 ) -> Vec<Vec<String>> {
-    mb_guest::netproc::commands(compiler, bit_manipulation, Some(&handler), &objects, &output)
+    mb_netproc::spine::commands(compiler, bit_manipulation, Some(&handler), &objects, &output)
 }
 
 /// Checks the form of a program: an ELF file for RV64 with the symbols of SPINE.

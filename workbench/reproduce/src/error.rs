@@ -3,7 +3,7 @@
 
 use mb_catalog::CatalogError;
 use mb_core::ParameterError;
-use mb_guest::watched::WatchError;
+use mb_firmware::watched::WatchError;
 use mb_processor::barrel::Trap;
 use mb_processor::{Fault, LoadError};
 use mb_unit::list_manager::ProtocolError;

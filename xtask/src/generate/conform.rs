@@ -10,8 +10,8 @@ use super::Generated;
 use crate::tree::Tree;
 
 const SPEC: &str = "spec/conform/codes.toml";
-const RUST: &str = "conform/src/codes.rs";
-const C: &str = "conform/c/codes.h";
+const RUST: &str = "mpi/conform/src/codes.rs";
+const C: &str = "mpi/conform/c/codes.h";
 
 /// Columns of a comment.
 const WIDTH: usize = 100;

@@ -27,7 +27,7 @@ pub(crate) fn list(tree: &Tree, _: &Path) -> Result<Vec<Generated>, String> {
     let mut dependencies = String::new();
     for name in engine_names(tree) {
         // An engine that runs on the machine of its name.
-        let suffix = if tree.text(&format!("machines/{name}/Cargo.toml")).is_some() { "_engine" } else { "" };
+        let suffix = if tree.text(&format!("{name}/Cargo.toml")).is_some() { "_engine" } else { "" };
         let _ = writeln!(code, "    mb_{name}{suffix}::ENTRY,");
         let _ = writeln!(dependencies, "mb-{name}{suffix} = {{ path = \"../../engines/{name}\" }}");
     }
@@ -97,7 +97,7 @@ mod tests {
             ("engines/alpu/Cargo.toml", ""),
             ("engines/linear/Cargo.toml", ""),
             ("engines/netproc/Cargo.toml", ""),
-            ("machines/netproc/Cargo.toml", ""),
+            ("netproc/Cargo.toml", ""),
             ("engines/linear/library/Cargo.toml", ""),
             ("engines/notes/README.md", ""),
         ]);

@@ -4,7 +4,7 @@
 //!
 //! 1. A crate depends on crates of lower layers and of its own product, never on another product of its layer.
 //! 2. An engine never depends on another engine.
-//! 3. `mbmatch` depends on no crate of the workspace, not even in tests; `conform` on `matching` alone.
+//! 3. `mbmatch` depends on no crate of the workspace, not even in tests; `mpi` on `matching` alone.
 //! 4. What exists for tests (`mb-oracle`, `mb-testkit`) is a dev-dependency, except where the oracle is the product.
 
 use super::Objection;
@@ -14,9 +14,8 @@ use crate::workspace::{Crate, Dependency};
 /// Products from the bottom to the top; those in one row are independent of each other.
 pub(crate) const LAYERS: &[&[&str]] = &[
     &["matching"],
-    &["mbmatch", "processor", "match_unit", "conform"],
-    &["guest"],
-    &["machines"],
+    &["mbmatch", "processor", "match_unit", "mpi"],
+    &["moped", "netproc"],
     &["engines"],
     &["workbench"],
     &["fuzz"],
@@ -67,8 +66,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Objection> {
 /// The crate of a folder is named after it. An engine that runs on the machine of its name is called after both.
 fn crate_name(tree: &Tree, subject: &Crate) -> String {
     let name = subject.last_folder();
-    let machine = format!("machines/{name}");
-    let suffix = if subject.product() == "engines" && tree.crates().iter().any(|known| known.folder == machine) {
+    let suffix = if subject.product() == "engines" && tree.crates().iter().any(|known| known.folder == name) {
         "_engine"
     } else {
         ""
@@ -86,7 +84,7 @@ fn broken_rule(subject: &Crate, dependency: &Dependency, used: &Crate) -> Option
     if own == "mbmatch" || TOOLS.contains(&own) {
         return Some("it stands alone");
     }
-    if own == "conform" && other != "matching" {
+    if own == "mpi" && other != "matching" {
         return Some("it depends on `matching` alone");
     }
     if other == "engines" && own == "engines" {
@@ -118,11 +116,11 @@ mod tests {
             crate_of("mbmatch", "mbmatch", &[]),
             crate_of("processor", "mb-processor", &["mb-core", "dev:mb-testkit"]),
             crate_of("match_unit/unit", "mb-unit", &[]),
-            crate_of("conform", "mb-conform", &["mb-core", "mb-oracle"]),
+            crate_of("mpi/conform", "mb-conform", &["mb-core", "mb-oracle"]),
             crate_of("engines/ideal", "mb-ideal", &["mb-core", "mb-oracle", "dev:mb-testkit"]),
             crate_of("engines/linear", "mb-linear", &["mb-core"]),
-            crate_of("guest", "mb-guest", &["mb-processor"]),
-            crate_of("machines/netproc", "mb-netproc", &["mb-guest"]),
+            crate_of("processor/firmware", "mb-firmware", &["mb-processor"]),
+            crate_of("netproc", "mb-netproc", &["mb-firmware"]),
             crate_of("workbench/catalog", "mb-catalog", &["mb-ideal", "mb-linear"]),
         ];
         crates.retain(|known| known.folder != folder);
@@ -133,7 +131,7 @@ mod tests {
     #[test]
     fn dependencies_that_point_down_are_accepted() {
         assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-core", "mb-unit", "dev:mb-oracle"]), [""; 0]);
-        assert_eq!(objections("machines/netproc", "mb-netproc", &["mb-guest", "mb-processor"]), [""; 0]);
+        assert_eq!(objections("netproc", "mb-netproc", &["mb-firmware", "mb-processor"]), [""; 0]);
         assert_eq!(objections("engines/alpu", "mb-alpu", &["mb-netproc"]), [""; 0]);
         assert_eq!(objections("engines/netproc", "mb-netproc_engine", &["mb-netproc"]), [""; 0]);
         assert_eq!(objections("workbench/replay", "mb-replay", &["mb-core", "dev:mb-linear"]), [""; 0]);
@@ -168,8 +166,10 @@ mod tests {
     #[test]
     fn conform_above_anything_but_matching_is_rejected() {
         assert_eq!(
-            objections("conform", "mb-conform", &["mb-unit"]),
-            ["conform/Cargo.toml:1: `conform` must not depend on `match_unit/unit`: it depends on `matching` alone"]
+            objections("mpi/conform", "mb-conform", &["mb-unit"]),
+            [
+                "mpi/conform/Cargo.toml:1: `mpi/conform` must not depend on `match_unit/unit`: it depends on `matching` alone"
+            ]
         );
     }
 
@@ -178,9 +178,9 @@ mod tests {
         for (folder, name, used, path) in [
             ("matching/kit", "mb-kit", "mb-processor", "processor"),
             ("match_unit/session", "mb-session", "mb-processor", "processor"),
-            ("guest", "mb-guest", "mb-catalog", "workbench/catalog"),
-            ("guest", "mb-guest", "mb-netproc", "machines/netproc"),
-            ("machines/netproc", "mb-netproc", "mb-linear", "engines/linear"),
+            ("processor/firmware", "mb-firmware", "mb-catalog", "workbench/catalog"),
+            ("processor/firmware", "mb-firmware", "mb-netproc", "netproc"),
+            ("netproc", "mb-netproc", "mb-linear", "engines/linear"),
         ] {
             assert_eq!(
                 objections(folder, name, &[used]),

@@ -62,9 +62,10 @@ fn is_model(path: &str) -> bool {
         && matches!(
             parts[..],
             ["matching", "core" | "kit" | "oracle", "src", ..]
-                | ["processor" | "guest", "src", ..]
+                | ["processor" | "moped" | "netproc", "src", ..]
+                | ["processor", "firmware", "src", ..]
                 | ["match_unit", "asm" | "unit", "src", ..]
-                | ["engines" | "machines", _, "src", ..]
+                | ["engines", _, "src", ..]
         )
 }
 

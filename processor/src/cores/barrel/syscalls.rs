@@ -8,7 +8,7 @@ use super::locks::Locks;
 use super::statistics::Wait;
 use crate::{Memory, Service, Syscall, SyscallHandler, SyscallResult};
 
-/// Numbers of [`Service::Custom`] that the cores serve; `guest/host.h` has the same numbers.
+/// Numbers of [`Service::Custom`] that the cores serve; `processor/firmware/host.h` has the same numbers.
 pub mod service {
     /// Waits until the lock named by the first argument is free, and takes it. Result 0.
     pub const ACQUIRE: u16 = 4;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use mb_core::Cycles;
-use mb_guest::Guest;
+use mb_firmware::Guest;
 use mb_list_mt::parameters::{self as list_mt, CoherenceStyle, ListMtParameters, ThreadPlacement};
 use mb_list_ooo::parameters::{self as list_ooo, ListOooParameters};
 use mb_reproduce::papers::hemmert2007::figure5::cores;

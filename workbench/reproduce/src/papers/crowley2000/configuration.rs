@@ -181,7 +181,7 @@ pub(super) const OTHERS: &[ClaimTest<Model>] = &[
     ),
     cannot(
         "crowley2000.wl.ipforward_tree",
-        "`guest/netproc` looks routes up in a level-compressed trie; tests compare every next hop with a library",
+        "`netproc/spine` looks routes up in a level-compressed trie; tests compare every next hop with a library",
     ),
     cannot("crowley2000.wl.des3_payload", "every ciphertext of every run is compared with a library"),
     cannot("crowley2000.wl.md5_packet", "every digest of every run is compared with a library"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Instructions that each part of the software executes for a packet: counted on one hart without
-//! timing, by the ranges of addresses of `guest/netproc/netproc.ld`.
+//! timing, by the ranges of addresses of `netproc/spine/netproc.ld`.
 
 use std::ops::{ControlFlow, Range};
 

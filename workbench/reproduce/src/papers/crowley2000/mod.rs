@@ -2,8 +2,8 @@
 //! Crowley et al. (`crowley2000`): SMT and chip multiprocessors as network processors.
 //!
 //! The paper prints few numbers beside its configuration; figures 3 to 8 are not available as text.
-//! Everything is measured on the machine of `machines/netproc`: SPINE and the applications of
-//! `guest/netproc`, executed cycle by cycle on the processors of Tables 3 and 4. Every decision of
+//! Everything is measured on the machine of `netproc`: SPINE and the applications of
+//! `netproc/spine`, executed cycle by cycle on the processors of Tables 3 and 4. Every decision of
 //! every packet of every run is compared with references.
 
 mod arithmetic;

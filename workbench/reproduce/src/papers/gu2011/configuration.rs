@@ -15,13 +15,13 @@ use crate::error::MeasureError;
 
 const INPUT: &str = "an input of the model, which its structures give back";
 const FEWER: &str = "about the protocol of another simulator; ours has fewer states";
-const COPIES: &str = "what the transport `shm` of `guest/mpi` is written to do";
-const DEVICE: &str = "what the device of `machines/moped` is built to do; its tests compare each step with formulas";
+const COPIES: &str = "what the transport `shm` of `moped/mpi` is written to do";
+const DEVICE: &str = "what the device of `moped` is built to do; its tests compare each step with formulas";
 const TABLE: &str = "what the table of `docs/coherence.md` has; the model checker explores it";
 const BACKOFF: &str = "what the preset `published_backoff` does, which breaks MPI's order; the default is corrected";
 const SYSTEM: &str =
     "of the simulated system; the chip has 1 GiB, a kernel of its own and a RISC-V core in place of it";
-const WORKLOAD: &str = "of the programs that were run; `guest/programs` has ours";
+const WORKLOAD: &str = "of the programs that were run; `moped/programs` has ours";
 
 pub(super) const TESTS: &[ClaimTest<Model>] = &[
     shown("gu2011.base.chunk_kb", |_| number(constant("MB_PIECE")? as f64 / 1024.0), INPUT),

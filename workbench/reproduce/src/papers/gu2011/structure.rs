@@ -88,7 +88,7 @@ pub(super) const TESTS: &[ClaimTest<Model>] = &[
 
 /// A constant of the MPI library's shared buffers.
 pub(super) fn constant(name: &'static str) -> Result<u64, MeasureError> {
-    const RING: &str = include_str!("../../../../../guest/mpi/ring.h");
+    const RING: &str = include_str!("../../../../../moped/mpi/ring.h");
     let found =
         RING.split([',', '{', '}', ';']).find_map(|part| part.trim().strip_prefix(name)?.trim().strip_prefix('='));
     found.and_then(|text| text.trim().parse().ok()).ok_or(MeasureError::NotSeen(name))

@@ -6,7 +6,7 @@
 //! Cost: some tenths of a second for one processor under one set of assumptions, all four lists.
 
 use mb_core::Cycles;
-use mb_guest::Guest;
+use mb_firmware::Guest;
 use mb_processor::barrel::{BarrelConfig, SpawnPolicy};
 use mb_processor::hierarchy::{Coherence, HierarchyConfig};
 use mb_processor::out_of_order::{OutOfOrderConfig, ppc440};

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use mb_core::Cycles;
-use mb_guest::watched::MarkHost;
+use mb_firmware::watched::MarkHost;
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
 use mb_processor::hierarchy::{AccessKind, Hierarchy, HierarchyConfig, Reply};
 use mb_processor::{
@@ -32,7 +32,7 @@ use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
-/// What the committed programs were compiled with, by `guest/README.md`; a test there compiles them
+/// What the committed programs were compiled with, by `processor/firmware/README.md`; a test there compiles them
 /// again.
 const COMPILER: &str = "gcc 12.2";
 

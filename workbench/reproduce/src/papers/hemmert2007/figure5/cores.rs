@@ -2,11 +2,11 @@
 //! The benchmark on cores that execute the compiled match function: one out-of-order core, or
 //! barrel-threaded cores with a thread for each header.
 //!
-//! Contract: the compiled C of `guest/` runs on the models of `processor/`; no loop of the
+//! Contract: the compiled C of `processor/firmware/` runs on the models of `processor/`; no loop of the
 //! benchmark is outside it.
 //! Cost: some tenths of a second for one processor and all four lists.
 
-use mb_guest::watched::{CoresConfig, PassMark, StackLayout, WatchOptions, WatchStop, WatchedCores};
+use mb_firmware::watched::{CoresConfig, PassMark, StackLayout, WatchOptions, WatchStop, WatchedCores};
 use mb_processor::hierarchy::{AccessKind, CacheStatistics};
 
 use super::super::processors::{Build, Delivery, Setup};

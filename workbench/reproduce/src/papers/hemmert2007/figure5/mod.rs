@@ -12,7 +12,7 @@
 pub mod cores;
 pub mod match_unit;
 
-pub use mb_guest::HEADERS;
+pub use mb_firmware::HEADERS;
 
 use crate::error::MeasureError;
 
@@ -66,7 +66,7 @@ pub struct MeasuredPass<P> {
 /// last.
 #[must_use]
 pub const fn position(percent: u32, length: usize) -> usize {
-    mb_guest::position(percent as u64, length as u64) as usize
+    mb_firmware::position(percent as u64, length as u64) as usize
 }
 
 /// Runs all passes on `system`, whose list has `length` items.
