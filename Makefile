@@ -251,7 +251,7 @@ bless: setup .venv/packages.stamp ## rewrite expected output from what the code 
 
 gen: setup ## rewrite every generated file
 	cargo xtask gen
-	$(VENV)/python -m matchbench.results_page --write
+	$(VENV)/python -m matchbench.compare.results_page --write
 
 guest: .venv/guest.stamp ## cross-compile what the simulated processors run
 	$(MAKE) -C processor/firmware
@@ -279,7 +279,7 @@ clean: ## remove everything that was built or downloaded
 
 # Bundles the chart library into the user's cache, so that the first comparison, and several tests at the same time, need
 # not: it takes longer than a small comparison.
-.venv/charts.stamp: python/matchbench/chart_library.py | .venv/packages.stamp
+.venv/charts.stamp: python/matchbench/display/chart_library.py | .venv/packages.stamp
 	PYTHONPATH=$(CURDIR)/python $(VENV)/python -c 'from matchbench import chart_library; chart_library.script()'
 	touch $@
 

@@ -226,7 +226,7 @@ def _become(request: Request) -> None:
     sys.argv = ["matchbench", *request.words]
     sys.path[0] = os.fsdecode(request.directory)
     sys.modules["__main__"] = importlib.import_module("matchbench.__main__")
-    module = importlib.import_module("matchbench.reproduce")
+    module = importlib.import_module("matchbench.reproduce.run")
     vars(module)["reproduce"] = partial(shared.reproduction, vars(module)["reproduce"])
     shared.build_runners_once()
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115

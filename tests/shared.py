@@ -26,7 +26,7 @@ from tests import engines_used
 
 if TYPE_CHECKING:
     from matchbench.mpi.launch import Mpi
-    from matchbench.reproduce import Reproduction
+    from matchbench.reproduce.run import Reproduction
 
 ROOT = Path(__file__).resolve().parent.parent
 SESSION = "MATCHBENCH_SESSION"

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import answer, answer_text, columns, reference, variations
+from matchbench.compare import answer, answer_text, columns, reference, variations
 from matchbench.native_types import Report
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matchbench as mb
-from matchbench.archive import unpack
+from matchbench.trace.archive import unpack
 
 
 def pack(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:

@@ -236,7 +236,7 @@ def test_a_trace_is_the_same_in_each_run(
 ) -> None:
     # The program reads the number of the run: digits and letters take different numbers of instructions.
     monkeypatch.setattr(
-        "matchbench.chip_trace.secrets.token_hex", lambda size: "0123456789abcdef"[: 2 * size]
+        "matchbench.chip.trace.secrets.token_hex", lambda size: "0123456789abcdef"[: 2 * size]
     )
     for name in ("one", "two"):
         words = ["--ranks", "2", "--transport", "moped", "--trace", str(tmp_path / name)]

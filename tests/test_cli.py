@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import columns
 from matchbench.cli import COMMANDS
+from matchbench.compare import columns
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.summary import remark_lines
+from matchbench.compare.summary import remark_lines
 from tests.conftest import Command
 from tests.test_record import AS_ROOT, LAUNCHERS, ROOT, recorder
 

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matchbench as mb
-from matchbench import columns, plots, report_charts, summary, tables
-from matchbench.selection import parse_assignments
+from matchbench.compare import columns, report_charts, summary
+from matchbench.display import plots, tables
+from matchbench.engines.selection import parse_assignments
 from tests.processes import PATIENCE_S, Terminal, children, started, wait_until
 
 ROOT = Path(__file__).parents[1]

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 
 from matchbench._native import TestPrograms as Programs
-from matchbench.cli import conform_matrix, main, mpi_conform
-from matchbench.cli.conform_matrix import run_matrix
-from matchbench.cli.conform_report import by_importance
+from matchbench.cli import main
+from matchbench.mpi import conform_command as mpi_conform
+from matchbench.mpi import conform_matrix_command as conform_matrix
 from matchbench.mpi.conform import conform, shrink_rest
 from matchbench.mpi.conform_budget import SHARES, Budget
+from matchbench.mpi.conform_matrix_command import run_matrix
 from matchbench.mpi.conform_plan import Conformance, Failure, Plan, Shrinking, Shrunk
+from matchbench.mpi.conform_report import by_importance
 from matchbench.mpi.conform_runner import Job, NotStartedError
 from matchbench.mpi.conform_search import Watch
 from matchbench.mpi.launch import Mpi

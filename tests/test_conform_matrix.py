@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from matchbench._native import MatchbenchError
-from matchbench.cli import conform_matrix, main
-from matchbench.cli.conform_matrix import COLUMNS, run_matrix
+from matchbench.cli import main
+from matchbench.mpi import conform_matrix_command as conform_matrix
 from matchbench.mpi.conform_budget import Budget
+from matchbench.mpi.conform_matrix_command import COLUMNS, run_matrix
 from matchbench.mpi.conform_plan import Conformance, Failure, LeftOut, Plan
 from matchbench.mpi.conform_runner import NotStartedError
 from matchbench.mpi.launch import Mpi
@@ -144,7 +145,7 @@ def test_a_table_of_another_form_is_refused(tmp_path: Path, rows: object) -> Non
 
 def test_a_matrix_has_one_writer(tmp_path: Path) -> None:
     code = (
-        "import pathlib, sys; from matchbench.output import reserved_directory; "
+        "import pathlib, sys; from matchbench.display.output import reserved_directory; "
         "held = reserved_directory(pathlib.Path(sys.argv[1]), marker='matrix.json'); held.__enter__(); "
         "print(flush=True); sys.stdin.read()"
     )

@@ -16,11 +16,12 @@ from typing import Literal
 import pytest
 
 from matchbench._native import TestPrograms as Programs
-from matchbench.cli import main, mpi_conform
-from matchbench.cli.conform_report import show_searched
+from matchbench.cli import main
+from matchbench.mpi import conform_command as mpi_conform
 from matchbench.mpi.conform import conform, shrink_rest
 from matchbench.mpi.conform_features import Trials
 from matchbench.mpi.conform_plan import KINDS, Conformance, Failure, LeftOut, Plan, Shrinking
+from matchbench.mpi.conform_report import show_searched
 from matchbench.mpi.conform_runner import Job, Patience, Runner, TellDone
 from matchbench.mpi.conform_search import Watch
 from matchbench.mpi.conform_shrink import shrink

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from matchbench._native import TestPrograms as Programs
-from matchbench.cli import main, mpi_conform
+from matchbench.cli import main
+from matchbench.mpi import conform_command as mpi_conform
 from matchbench.mpi.conform_runner import Job, TellDone
 from matchbench.mpi.launch import Mpi
 from matchbench.mpi.stack import Stack

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench import summary
+from matchbench.compare import summary
 from tests.hand_built import BARRIER, NEIGHBOR, Program, recorded
 
 ENGINES = ["ideal", "linear:software"]

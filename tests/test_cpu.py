@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from matchbench import _native, tables
+from matchbench import _native
 from matchbench.cli import main
+from matchbench.display import tables
 from tests.processes import PATIENCE_S, Terminal, processor_seconds, started, wait_until
 
 ELF = Path(__file__).parents[1] / "processor" / "firmware" / "elf"

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench.record import library
+from matchbench.record.run import library
 from tests import shared
 from tests.conftest import Command
 from tests.processes import PATIENCE_S

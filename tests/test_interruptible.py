@@ -153,7 +153,7 @@ def never(_tell):
     os.kill(os.getpid(), {number:d})
     threading.Event().wait()
 
-sys.modules["matchbench.reproduce"].interruptible = type("Never", (), {{
+sys.modules["matchbench.reproduce.run"].interruptible = type("Never", (), {{
     "run": staticmethod(lambda _work: interruptible.run(never)),
 }})
 sys.argv = ["matchbench", "reproduce", "hemmert2007", "-o", "out"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.launchers import launch_command, launcher_flavour
+from matchbench.record.launchers import launch_command, launcher_flavour
 
 VARIABLES = {"LD_PRELOAD": "/lib/r.so", "DIR": "/d"}
 

@@ -9,9 +9,9 @@ import pytest
 
 import matchbench as mb
 from matchbench import _native
-from matchbench.cli.mu_common import write_text
-from matchbench.match_unit import Setup
-from matchbench.match_unit_files import read_headers, read_list
+from matchbench.match_unit.common import write_text
+from matchbench.match_unit.files import read_headers, read_list
+from matchbench.match_unit.program import Setup
 from tests.conftest import Command
 from tests.viewers import Waves, read_kanata
 

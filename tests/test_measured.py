@@ -5,9 +5,10 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import plots, summary
+from matchbench.compare import summary
+from matchbench.compare.result_tables import disturbed
+from matchbench.display import plots
 from matchbench.native_types import Measured
-from matchbench.result_tables import disturbed
 
 ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
 

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import plots, summary
-from matchbench.output import json_rows
+from matchbench.compare import summary
+from matchbench.display import plots
+from matchbench.display.output import json_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / "engines/measured/presets"

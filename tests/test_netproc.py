@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from matchbench import MatchbenchError, _native, netproc, tables
+from matchbench import MatchbenchError, _native
 from matchbench.cli import main
+from matchbench.display import tables
+from matchbench.netproc import machine as netproc
 from tests import shared
 
 HANDLER = """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.output import reserved_directory, whole_directory, whole_file
-from matchbench.tables import printable
+from matchbench.display.output import reserved_directory, whole_directory, whole_file
+from matchbench.display.tables import printable
 from tests.conftest import Command
 
 BAD_INPUT = 2
@@ -32,7 +32,7 @@ def test_a_directory_has_one_writer(halo: mb.Trace, tmp_path: Path, matchbench: 
 
 def test_a_killed_writer_does_not_block_others(tmp_path: Path) -> None:
     code = (
-        "import os, pathlib, sys; from matchbench.output import whole_directory; "
+        "import os, pathlib, sys; from matchbench.display.output import whole_directory; "
         "held = whole_directory(pathlib.Path(sys.argv[1]), marker='m'); held.__enter__(); "
         "os.kill(os.getpid(), 9)"
     )

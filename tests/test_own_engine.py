@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import own_engines
-from matchbench.implausible import MARK
+from matchbench.compare.implausible import MARK
+from matchbench.engines import own_engines
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]

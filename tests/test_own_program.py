@@ -8,7 +8,7 @@ import pytest
 
 import matchbench as mb
 from matchbench import _native
-from matchbench.replay_config import ReplayConfig
+from matchbench.compare.replay_config import ReplayConfig
 from matchbench.sweep.workers import Task, replay
 from tests.conftest import Command
 

@@ -18,7 +18,7 @@ OF_ALL = (
     "docs/papers.bib",
     "examples/mpi/cg.c",
     "processor/src/lib.rs",
-    "python/matchbench/compare.py",
+    "python/matchbench/compare/run.py",
     "recorder/src/calls.c",
     "spec/mpi-conform.md",
     "studies/cam_entries/study.toml",

@@ -19,9 +19,9 @@ import pytest
 
 import matchbench as mb
 from matchbench import _native
-from matchbench.record import library
-from matchbench.shortfalls import IN_STATS, sharing_line
-from matchbench.summary import remark_lines
+from matchbench.compare.summary import remark_lines
+from matchbench.record.run import library
+from matchbench.trace.shortfalls import IN_STATS, sharing_line
 from tests.conftest import Command
 from tests.processes import PATIENCE_S, started, wait_until
 from tests.test_launchers import launcher

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import intervals
+from matchbench.compare import intervals
 from tests.conftest import Command
 from tests.test_answer import constructed, table
 

@@ -11,7 +11,8 @@ import pytest
 import vl_convert
 
 import matchbench as mb
-from matchbench import chart_library, report_charts
+from matchbench.compare import report_charts
+from matchbench.display import chart_library
 
 LABEL = re.compile(r'aria-label="([^"]*)"')
 

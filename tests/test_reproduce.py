@@ -16,18 +16,18 @@ import pytest
 from matplotlib.patches import Rectangle
 from polars.testing import assert_frame_equal
 
-from matchbench import charts
 from matchbench.cli import main
-from matchbench.cli.reproduce_report import show
-from matchbench.evidence import EVIDENCE, VERDICTS
-from matchbench.reproduce import Reproduction, reproduce
-from matchbench.reproduce_tables import TABLES
+from matchbench.reproduce import charts
+from matchbench.reproduce.evidence import EVIDENCE, VERDICTS
+from matchbench.reproduce.report import show
+from matchbench.reproduce.run import Reproduction, reproduce
+from matchbench.reproduce.tables import TABLES
 from tests import shared
 from tests.conftest import Command
 from tests.engines_used import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULE = importlib.import_module("matchbench.reproduce")  # its name in the package is the function
+MODULE = importlib.import_module("matchbench.reproduce.run")  # its name in the package is the function
 CHECK_FAILED = 1
 BAD_INPUT = 2
 

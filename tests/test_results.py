@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.columns import COLUMNS, STATS
-from matchbench.results_page import render
+from matchbench.compare.columns import COLUMNS, STATS
+from matchbench.compare.results_page import render
 
 SPECIFICATION = Path(__file__).parents[1] / "spec" / "results.md"
 

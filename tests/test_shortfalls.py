@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import cast
 
 from matchbench import _native
-from matchbench.shortfalls import left_out_lines
+from matchbench.trace.shortfalls import left_out_lines
 
 
 class _Trace:

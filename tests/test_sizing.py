@@ -14,11 +14,12 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench import columns, sizing_page
-from matchbench.answer_text import percent
-from matchbench.pages import unbroken
-from matchbench.sizing_page import COSTS
-from matchbench.sizing_recommendation import Alternative, Recommendation, least_entries
+from matchbench.compare import columns
+from matchbench.compare.answer_text import percent
+from matchbench.display.pages import unbroken
+from matchbench.size import page as sizing_page
+from matchbench.size.page import COSTS
+from matchbench.size.recommendation import Alternative, Recommendation, least_entries
 from matchbench.sweep.hardware import Costs
 from matchbench.sweep.study import OBJECTIVES
 from matchbench.sweep.table import LEGEND
@@ -166,7 +167,7 @@ def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a
     full = found.results.filter(engine="microcode").row(0, named=True)
     assert full["posted_overflows"] + full["unexpected_overflows"] == full["spilled"] > 0
     assert full["match_beyond_mean_ns"] > 0
-    from matchbench import summary
+    from matchbench.compare import summary
 
     (block,) = summary.blocks(found.results, found.measured)
     marked = {row[0]: row[summary.HEADINGS.index(">overflows")] for row in block.rows}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import matchbench as mb
-from matchbench.match_unit import Setup
-from matchbench.match_unit_files import NO_MATCH, read_headers, read_list
-from matchbench.snapshot import export_snapshot
+from matchbench.match_unit.files import NO_MATCH, read_headers, read_list
+from matchbench.match_unit.program import Setup
+from matchbench.trace.snapshot import export_snapshot
 from tests.conftest import Command
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import Formatter, FuncFormatter, NullFormatter, NullLocator
 
-from matchbench.plots import STYLE, plain, save
+from matchbench.display.plots import STYLE, plain, save
 from measure import read
 
 COLOURS = {"plain": "#b5362f", "mbmatch": "#1f5fa8"}

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import revision, version
-from matchbench.output import json_rows
+from matchbench.display.output import json_rows
 
 HERE = Path(__file__).parent
 KINDS = ("plain", "mbmatch")

@@ -15,17 +15,17 @@ from types import ModuleType
 TYPE_CHECKING = False  # as that of `typing`, which takes longer to import than this package
 if TYPE_CHECKING:
     from matchbench._native import Engine, MatchbenchError, Network, TraceError, engines, networks, revision
-    from matchbench.compare import compare
-    from matchbench.comparison import Comparison, Remark
-    from matchbench.generate import generate
-    from matchbench.python_engine import Completion, Operation, PythonEngine
-    from matchbench.record import Recording, record
-    from matchbench.replay_config import ReplayConfig
-    from matchbench.reproduce import Reproduction, reproduce
-    from matchbench.selection import choose_engines, engine
-    from matchbench.sizing import Sizings, size
+    from matchbench.compare.comparison import Comparison, Remark
+    from matchbench.compare.replay_config import ReplayConfig
+    from matchbench.compare.run import compare
+    from matchbench.engines.python_engine import Completion, Operation, PythonEngine
+    from matchbench.engines.selection import choose_engines, engine
+    from matchbench.record.run import Recording, record
+    from matchbench.reproduce.run import Reproduction, reproduce
+    from matchbench.size.sizing import Sizings, size
     from matchbench.sweep.api import sweep
-    from matchbench.trace import Trace, TraceStats
+    from matchbench.trace.generate import generate
+    from matchbench.trace.trace import Trace, TraceStats
 
     __version__: str
 
@@ -61,17 +61,17 @@ __all__ = [
 
 _LAZY = {
     "_native": ("Engine", "MatchbenchError", "Network", "TraceError", "engines", "networks", "revision"),
-    "compare": ("compare",),
-    "comparison": ("Comparison", "Remark"),
-    "generate": ("generate",),
-    "python_engine": ("Completion", "Operation", "PythonEngine"),
-    "record": ("Recording", "record"),
-    "replay_config": ("ReplayConfig",),
-    "reproduce": ("Reproduction", "reproduce"),
-    "selection": ("choose_engines", "engine"),
+    "compare.run": ("compare",),
+    "compare.comparison": ("Comparison", "Remark"),
+    "trace.generate": ("generate",),
+    "engines.python_engine": ("Completion", "Operation", "PythonEngine"),
+    "record.run": ("Recording", "record"),
+    "compare.replay_config": ("ReplayConfig",),
+    "reproduce.run": ("Reproduction", "reproduce"),
+    "engines.selection": ("choose_engines", "engine"),
     "sweep.api": ("sweep",),
-    "sizing": ("Sizings", "size"),
-    "trace": ("Trace", "TraceStats"),
+    "size.sizing": ("Sizings", "size"),
+    "trace.trace": ("Trace", "TraceStats"),
 }
 """Names that are imported at their first use, by submodule."""
 

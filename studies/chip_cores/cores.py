@@ -15,7 +15,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from matchbench.plots import save
+from matchbench.display.plots import save
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "gu2011_figures"))

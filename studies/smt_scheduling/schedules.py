@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from matchbench import netproc
+from matchbench.netproc import machine as netproc
 
 PACKETS = {"null": 600, "router": 400, "web_switch": 400, "vpn": 120}
 """Scenario -> packets. 3DES dominates the VPN node, with 14 times the cycles of a router's packet."""

@@ -13,7 +13,7 @@ import pytest
 from tests import forked
 
 from examples_mpi import HERE, PROGRAMS, Tally, environment
-from matchbench.archive import unpack
+from matchbench.trace.archive import unpack
 from rank_files import count
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command line: parses, calls, prints and returns a status.
 
-Each command is a file of its name and a line in `COMMANDS`; it is imported only when it is called.
+Each command is a module of its package and a line in `COMMANDS`; it is imported only when it is called.
 Exit status: 0 done, 1 a check failed, 2 bad input, 128 + N ended by signal N, as shells report it: 130 for
 Ctrl-C, 141 for a closed pipe, as in `| head`. An error is one line on standard error, never a traceback.
 """
@@ -18,27 +18,40 @@ from types import FrameType
 
 import click
 
-from matchbench import MatchbenchError, __version__, tables
+from matchbench import MatchbenchError, __version__
+from matchbench.display import tables
 
 COMMANDS = {
-    "record": "Run an MPI program and record its calls as a trace.",
-    "trace": "Inspect a trace: info, check, stats, export.",
-    "compare": "Replay traces on engines and report the cost of matching.",
-    "sweep": "Replay traces on many variants of engines: best, knee and Pareto front.",
-    "size": "Count how many entries a matching structure needs for a trace.",
-    "reproduce": "Compare the claims of a paper with our measurements, claim by claim.",
-    "engines": "List the receive engines, or show one with the sources of its parameters.",
-    "engine": "Write and test a receive engine of your own: new, test.",
-    "generate": "Generate a trace of any size from a communication pattern.",
-    "mpi": "Measure and check your own MPI library: bench, conform.",
-    "asm": "Assemble a program for the match unit.",
-    "disasm": "Disassemble an image.",
-    "chip": "Run MPI programs on a simulated chip with MOPED: run, protocol.",
-    "netproc": "Run packet handlers on network processors: run, compare, build, generate.",
-    "cpu": "Run static RISC-V programs for Linux on core models: run, show, cores.",
-    "mu": "Write and run a match program on the match unit: new, run, trace, debug, profile.",
+    "record": ("record.command", "Run an MPI program and record its calls as a trace."),
+    "trace": ("trace.command", "Inspect a trace: info, check, stats, export."),
+    "compare": ("compare.command", "Replay traces on engines and report the cost of matching."),
+    "sweep": ("sweep.command", "Replay traces on many variants of engines: best, knee and Pareto front."),
+    "size": ("size.command", "Count how many entries a matching structure needs for a trace."),
+    "reproduce": (
+        "reproduce.command",
+        "Compare the claims of a paper with our measurements, claim by claim.",
+    ),
+    "engines": (
+        "engines.command",
+        "List the receive engines, or show one with the sources of its parameters.",
+    ),
+    "engine": ("engines.own_command", "Write and test a receive engine of your own: new, test."),
+    "generate": ("trace.generate_command", "Generate a trace of any size from a communication pattern."),
+    "mpi": ("mpi.command", "Measure and check your own MPI library: bench, conform."),
+    "asm": ("match_unit.assemble_command", "Assemble a program for the match unit."),
+    "disasm": ("match_unit.disassemble_command", "Disassemble an image."),
+    "chip": ("chip.command", "Run MPI programs on a simulated chip with MOPED: run, protocol."),
+    "netproc": (
+        "netproc.command",
+        "Run packet handlers on network processors: run, compare, build, generate.",
+    ),
+    "cpu": ("cpu.command", "Run static RISC-V programs for Linux on core models: run, show, cores."),
+    "mu": (
+        "match_unit.command",
+        "Write and run a match program on the match unit: new, run, trace, debug, profile.",
+    ),
 }
-"""Command -> its line in the overview; its module is `matchbench.cli.<command>`."""
+"""Command -> its module below `matchbench`, and its line in the overview."""
 
 BAD_INPUT = 2
 _BY_SIGNAL = 128
@@ -55,14 +68,14 @@ class Commands(click.Group):
         """Import one command; None if it does not exist."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"matchbench.cli.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"matchbench.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(
@@ -117,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
         tables.discard(sys.stdout)
-        # Errors of files name them (`matchbench.output`).
+        # Errors of files name them (`matchbench.display.output`).
         where = os.fsdecode(error.filename) if error.filename else "standard output"
         return _refuse(f"{where}: {error.strerror or error}")
     except KeyboardInterrupt:

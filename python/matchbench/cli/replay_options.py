@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import _native
-from matchbench.replay_config import ReplayConfig
+from matchbench.compare.replay_config import ReplayConfig
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,7 +106,7 @@ def replay_config(
     MatchbenchError
         When a value is wrong.
     """
-    from matchbench.selection import parse_assignments
+    from matchbench.engines.selection import parse_assignments
 
     algorithms = parse_assignments(collectives, option="--collective", form="OP=ALGORITHM")
     return ReplayConfig(

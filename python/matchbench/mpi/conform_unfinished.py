@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, revision, version
+from matchbench.display.output import whole_file
 from matchbench.mpi.conform_plan import Plan
 from matchbench.mpi.launch import Mpi
 from matchbench.mpi.stack import lasting_environment
-from matchbench.output import whole_file
 
 FORMAT = "matchbench-mpi-conform-unfinished"
 VERSION = 2

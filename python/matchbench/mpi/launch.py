@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO
 
 from matchbench._native import MatchbenchError
-from matchbench.launchers import launcher_flavour
+from matchbench.record.launchers import launcher_flavour
 
 COMPILE_SECONDS = 120
 """Time limit of the compiler."""

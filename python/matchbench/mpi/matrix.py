@@ -14,7 +14,7 @@ from typing import Any
 from matchbench._native import MatchbenchError
 from matchbench.mpi.launch import Mpi
 
-SHIPPED = Path(__file__).parent.parent / "matrices"
+SHIPPED = Path(__file__).parent / "matrices"
 """Folder of the shipped matrices."""
 
 _KEYS = {"about": str, "flavour": str, "environment": list}

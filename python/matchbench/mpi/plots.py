@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+from matchbench.display.plots import STYLE, plain
 from matchbench.mpi.curves import FLAT_NS
 from matchbench.mpi.results import Row
-from matchbench.plots import STYLE, plain
 
 PATTERNS = {
     "tags": ("other tags", "#1f5fa8", "o"),

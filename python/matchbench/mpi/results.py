@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from matchbench._native import MatchbenchError, revision, version
+from matchbench.display.output import json_rows, write_file
 from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
-from matchbench.output import json_rows, write_file
 
 FORMAT = "matchbench-mpi-bench"
 VERSION = 1

@@ -6,8 +6,8 @@ A sentence appears only when the verdicts that it needs are decided. `docs/mpi-b
 
 from collections.abc import Mapping
 
+from matchbench.display.tables import count
 from matchbench.mpi.curves import Curve
-from matchbench.tables import count
 
 AGED = 1.3
 """Ratio of the cost of an entry in a fragmented pool to that in a fresh one above which it is reported."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import tables
-from matchbench.implausible import MARK
+from matchbench.compare.implausible import MARK
+from matchbench.display import tables
 from matchbench.sweep import analysis
 from matchbench.sweep.analysis import Point
 from matchbench.sweep.result import Sweep, cost_column, envelope, shown

@@ -14,7 +14,7 @@ from matchbench.sweep.result import Sweep, result_of
 from matchbench.sweep.run import Status, SweepRun
 from matchbench.sweep.study import Study, read_study
 from matchbench.sweep.workers import LocalWorkers, StartedWhenNeeded
-from matchbench.trace import Trace
+from matchbench.trace.trace import Trace
 
 
 def sweep(

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.compare.replay_config import ReplayConfig
 from matchbench.native_types import Report
-from matchbench.replay_config import ReplayConfig
 
 KEPT_DAYS = 60
 """Days for which a result is kept that no sweep uses."""

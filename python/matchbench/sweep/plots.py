@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from matchbench.plots import STYLE, plain, save
+from matchbench.display.plots import STYLE, plain, save
 from matchbench.sweep.charts import FRONT, GREY, KNEE, MOST_LINES, Chart, named, planned
 from matchbench.sweep.result import Sweep
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matchbench import _native, chart_library, pages, summary
-from matchbench.output import write_file
+from matchbench import _native
+from matchbench.compare import summary
+from matchbench.display import chart_library, pages
+from matchbench.display.output import write_file
 from matchbench.sweep import analysis, table
 from matchbench.sweep.charts import planned
 from matchbench.sweep.result import Sweep

@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import polars as pl
 
-from matchbench import tables
 from matchbench._native import Engine
-from matchbench.comparison import Remark
+from matchbench.compare.comparison import Remark
+from matchbench.compare.result_tables import REFERENCE, gather, parameter_hash, preset_of
+from matchbench.display import tables
+from matchbench.display.output import whole_directory, write_file, write_table
 from matchbench.native_types import Report
-from matchbench.output import whole_directory, write_file, write_table
-from matchbench.result_tables import REFERENCE, gather, parameter_hash, preset_of
 from matchbench.sweep import analysis
 from matchbench.sweep.hardware import cost_axis
 from matchbench.sweep.run import SweepRun

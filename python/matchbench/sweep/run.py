@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from matchbench import own_engines
 from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.compare.result_tables import REFERENCE, parameter_hash
+from matchbench.engines import own_engines
 from matchbench.native_types import Report
-from matchbench.result_tables import REFERENCE, parameter_hash
 from matchbench.sweep.analysis import geometric_mean
 from matchbench.sweep.cache import Cache, key_of
 from matchbench.sweep.hardware import Costs, Hardware
@@ -19,7 +19,7 @@ from matchbench.sweep.search import search
 from matchbench.sweep.space import Space, Variant
 from matchbench.sweep.study import Study
 from matchbench.sweep.workers import Task, Workers
-from matchbench.trace import Trace
+from matchbench.trace.trace import Trace
 
 _REFERENCE = -1  # the index of the reference of slowdowns
 

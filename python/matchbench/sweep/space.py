@@ -16,8 +16,8 @@ from decimal import Decimal
 from typing import Any
 
 from matchbench._native import Engine, MatchbenchError
+from matchbench.engines.selection import by_engine, engine, refuse_doubles
 from matchbench.native_types import Value
-from matchbench.selection import by_engine, engine, refuse_doubles
 
 MOST_VALUES = 10_000
 """Largest number of values of one parameter."""

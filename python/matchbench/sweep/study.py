@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from matchbench._native import MatchbenchError
+from matchbench.compare.replay_config import ReplayConfig
+from matchbench.engines.selection import parse_assignments
 from matchbench.native_types import Value
-from matchbench.replay_config import ReplayConfig
-from matchbench.selection import parse_assignments
 from matchbench.sweep.search import METHODS
 from matchbench.sweep.space import Axis, Design, values_of
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matchbench import tables
-from matchbench.implausible import MARK
+from matchbench.compare.implausible import MARK
+from matchbench.display import tables
 from matchbench.sweep.result import Sweep
 
 LEGEND = (

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 from matchbench import interruptible
 from matchbench._native import MatchbenchError, Network
+from matchbench.compare.replay_config import ReplayConfig
+from matchbench.engines.selection import engine
 from matchbench.native_types import Report
-from matchbench.replay_config import ReplayConfig
-from matchbench.selection import engine
-from matchbench.trace import Trace
+from matchbench.trace.trace import Trace
 
 MOST_TRIES = 3
 """Maximum number of attempts at a replay whose process crashes."""

@@ -54,12 +54,12 @@ impl fmt::Debug for OwnClass {
 
 /// The class in the file at `path`.
 pub(crate) fn load<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("matchbench.python_engine")?.call_method1("load", (path,))
+    py.import("matchbench.engines.python_engine")?.call_method1("load", (path,))
 }
 
 /// The choice of a preset of `class`, or of its first one.
 pub(crate) fn choose(class: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<EngineChoice> {
-    let module = class.py().import("matchbench.python_engine")?;
+    let module = class.py().import("matchbench.engines.python_engine")?;
     let (path, sha256, description): (String, String, String) = module.call_method1("origin", (class,))?.extract()?;
     let entry = entry_of(&description).map_err(|error| bad_input(format!("{path}: {error}")))?;
     let chosen = mb_catalog::choose(entry, preset).map_err(|error| bad_input(format!("{path}: {error}")))?;
@@ -96,7 +96,7 @@ impl OwnClass {
                 }
             }
             let object = self.class.bind(py).call((), Some(&values))?;
-            let operation = py.import("matchbench.python_engine")?.getattr("Operation")?;
+            let operation = py.import("matchbench.engines.python_engine")?.getattr("Operation")?;
             Ok(OwnObject { object: object.unbind(), operation: operation.unbind() })
         });
         made.map_err(|error| {

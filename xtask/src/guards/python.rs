@@ -36,9 +36,9 @@ mod tests {
             check,
             &[
                 ("python/matchbench/fast.py", engine),
-                ("python/matchbench/_templates/engine_python/a.py.in", engine),
+                ("python/matchbench/engines/_templates/engine_python/a.py.in", engine),
                 ("tests/test_own_engine.py", engine),
-                ("python/matchbench/python_engine.py", "class PythonEngine:\n    pass\n"),
+                ("python/matchbench/engines/python_engine.py", "class PythonEngine:\n    pass\n"),
             ],
             &["python/matchbench/fast.py:4: a subclass of `PythonEngine`: Python computes no model result; \
                write it in Rust"],

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench compare`: traces replayed on engines, and the answer about them."""

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Replays traces on engines, several at a time, and returns the result tables."""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+
+from matchbench import interruptible
+from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.compare import coverage, intervals, reference
+from matchbench.compare.comparison import Comparison, Remark
+from matchbench.compare.replay_config import ReplayConfig
+from matchbench.compare.result_tables import REFERENCE, gather, label_of
+from matchbench.engines import own_engines
+from matchbench.engines.selection import choose_engines, refuse_doubles
+from matchbench.native_types import Progress, Report
+from matchbench.trace.trace import Trace
+
+
+def compare(
+    traces: Trace | Sequence[Trace],
+    engines: Sequence[str | type | Engine] = (),
+    *,
+    config: ReplayConfig | None = None,
+    repeat: bool = False,
+    jobs: int = 2,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Replay traces on engines.
+
+    `ideal:zero`, the reference of every slowdown, is always replayed too and has a row. Measured engines are
+    replayed after all others and one at a time, so that no other replay disturbs the measurement.
+    The answer needs further replays, without rows in `results`: see :mod:`matchbench.reference`.
+
+    Parameters
+    ----------
+    traces
+        What to replay; each is checked first.
+    engines
+        `engine`, `engine:preset`, a path or class as in :func:`engine`, or what :func:`engine` and
+        :func:`choose_engines` return; those of :func:`choose_engines` without arguments if there is none.
+    config
+        How to replay.
+    repeat
+        Whether the traces are recordings of one program: results are then intervals over them.
+    jobs
+        Replays at a time, each in its own thread.
+    progress
+        Called as `progress(done, total)` in thousandths of replays, from any thread.
+
+    Returns
+    -------
+    Comparison
+        The result tables.
+
+    Raises
+    ------
+    MatchbenchError
+        When a trace is defective, or an engine or a parameter is wrong, or a user-defined engine does not
+        keep MPI's order, or recordings cannot be of one program.
+
+    Examples
+    --------
+    >>> trace = Trace.open("traces/halo3d.tar.xz")  # doctest: +SKIP
+    >>> compare(trace, ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
+    """
+    config = config or ReplayConfig()
+    traces = [traces] if isinstance(traces, Trace) else list(traces)
+    names = [trace.name for trace in traces]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
+        raise MatchbenchError(msg)
+    if repeat:
+        intervals.check(traces)
+    network = Network(config.network, **config.network_parameters)
+    chosen = [engine for engine in engines if isinstance(engine, Engine)]
+    chosen += [Engine(engine) for engine in engines if isinstance(engine, type)]
+    specs = [engine for engine in engines if isinstance(engine, str)]
+    chosen += choose_engines(specs) if specs or not chosen else []
+    if REFERENCE not in [label_of(engine) for engine in chosen]:
+        chosen.insert(0, Engine(REFERENCE))
+    for trace in traces:
+        trace.check()
+    refuse_doubles(chosen)
+    for each in chosen:
+        own_engines.check(each)
+    pairs = [(trace, engine) for trace in traces for engine in chosen]
+    reports = _replay_all(pairs, network, config, jobs, progress)
+    replays = [(trace, engine, report) for (trace, engine), report in zip(pairs, reports, strict=True)]
+    found = gather(replays, network, config)
+    rows = reference.replays(traces, chosen, network, config, found.results, jobs=jobs, repeat=repeat)
+    found = dataclasses.replace(found, **rows)
+    remarks = [
+        Remark(trace=row["trace"], engine="", text=text)
+        for row in found.reference.iter_rows(named=True)
+        for text in coverage.remarks(row)
+    ]
+    if repeat:
+        found = dataclasses.replace(found, intervals=intervals.table(found.results, found.reference))
+    return dataclasses.replace(found, remarks=(*found.remarks, *remarks))
+
+
+def _replay_all(
+    pairs: Sequence[tuple[Trace, Engine]],
+    network: Network,
+    config: ReplayConfig,
+    jobs: int,
+    progress: Progress | None,
+) -> list[Report]:
+    """Replay in threads: first the models, `jobs` at a time, then the measured engines, one at a time."""
+    parts = [0] * len(pairs)
+
+    def replay(at: int, tell: Progress) -> Report:
+        trace, engine = pairs[at]
+        report = trace.native.replay(
+            engine,
+            network,
+            rules=config.rules(),
+            depths=True,
+            progress=tell,
+        )
+        tell(1, 1)
+        return report
+
+    def told(at: int, done: int, total: int) -> None:
+        parts[at] = 1000 * done // max(total, 1)
+        if progress:
+            progress(sum(parts), 1000 * len(parts))
+
+    reports: dict[int, Report] = {}
+    measured = {at for at, (_, engine) in enumerate(pairs) if engine.timing == "measured"}
+    for chosen, count in ((set(range(len(pairs))) - measured, max(1, jobs)), (measured, 1)):
+        with interruptible.Threads(count) as threads:
+            futures = {at: threads.submit(partial(replay, at), partial(told, at)) for at in sorted(chosen)}
+            reports.update((at, interruptible.result(future)) for at, future in futures.items())
+    return [reports[at] for at in range(len(pairs))]

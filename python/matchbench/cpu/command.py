@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench cpu`: static RISC-V programs for Linux on core models."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from matchbench import MatchbenchError, _native
+from matchbench.cli.whole_summaries import WholeSummaries
+from matchbench.display import tables
+from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.engines.selection import parse_assignments
+from matchbench.native_types import ProgramRun, Progress
+from matchbench.netproc.machine import read_file
+
+CHECK_FAILED = 1
+
+_MIB = 1 << 20
+_MOST_MEMORY = 1 << 14  # MiB
+_MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
+_NO_LIMIT = (1 << 64) - 1
+_PROGRAM = "a static ELF file for RV64"
+# Seconds: shorter runs show no progress, and longer ones this often.
+_BEFORE_PROGRESS = 1.0
+_BETWEEN_PROGRESS = 0.2
+
+
+@click.group(
+    cls=WholeSummaries,
+    name="cpu",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench cpu run program.elf
+      matchbench cpu run program.elf input.txt --core cortex_a72
+      matchbench cpu show cortex_a72
+      matchbench cpu run rv64ud-p-fadd --unit-test
+
+    Exit status of `run`: that of the program; 1 if it cannot continue or reaches --cycles; 2 bad input.
+    """,
+)
+def command() -> None:
+    """Run static RV64 programs for Linux on core models, cycle by cycle."""
+
+
+def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """Parse FROM:TO."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        msg = f"found {text!r}, expected FROM:TO in cycles, as 10000:10500"
+        raise click.BadParameter(msg)
+    if int(last) - int(first) > _MOST_KANATA:
+        msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
+        raise click.BadParameter(msg)
+    return int(first), int(last)
+
+
+@command.command(
+    context_settings={"allow_interspersed_args": True},
+    epilog="""
+    Examples:
+
+    \b
+      matchbench cpu run program.elf one two
+      matchbench cpu run program.elf --core smt1 --set float_add=8
+      matchbench cpu run program.elf --core cortex_a72 --kanata 10000:10500 --kanata-file out.kanata
+      matchbench cpu run --core cortex_a72 program.elf -- --option-of-the-program
+
+    PROGRAM is a static ELF file for RV64GC, of C, C++ or Fortran. It sees the files of this machine, and no
+    environment variables but those of --env. Its output goes to standard output, the counts to standard
+    error. Without --cycles there is no limit; Ctrl-C ends the run.
+    """,
+)
+@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1)
+@click.option("-c", "--core", default="functional", show_default=True, help="The core model.")
+@click.option(
+    "-s",
+    "--set",
+    "parameters",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Replace a parameter of the core; repeatable. `cpu show CORE` lists them.",
+)
+@click.option(
+    "--memory",
+    default=256,
+    show_default=True,
+    metavar="MIB",
+    type=click.IntRange(1, _MOST_MEMORY),
+    help="Memory of the program in MiB.",
+)
+@click.option(
+    "--env",
+    "environment",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set an environment variable of the program; repeatable.",
+)
+@click.option(
+    "--cycles",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Stop after N cycles (functional model: instructions).",
+)
+@click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
+@click.option(
+    "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [cpu.kanata]"
+)
+@click.option("--unit-test", is_flag=True, help="PROGRAM is a public RISC-V unit test, rv64u*.")
+@click.option("--quiet", is_flag=True, help="Print no counts.")
+@click.option("--force", is_flag=True, help="Replace an earlier file.")
+def run(
+    program: Path,
+    arguments: tuple[str, ...],
+    core: str,
+    parameters: tuple[str, ...],
+    memory: int,
+    environment: tuple[str, ...],
+    cycles: int | None,
+    kanata: tuple[int, int] | None,
+    kanata_file: Path | None,
+    *,
+    unit_test: bool,
+    quiet: bool,
+    force: bool,
+) -> int:
+    """Run PROGRAM to its end and print instructions, cycles and misses."""
+    if unit_test:
+        _refuse_beside_unit_test(click.get_current_context())
+        return _unit_test(program, read_file(program, "a public RISC-V unit test"))
+    file = read_file(program, _PROGRAM)
+    if kanata_file is not None and kanata is None:
+        msg = "--kanata-file: found without --kanata, expected both"
+        raise MatchbenchError(msg)
+    diagram_file = kanata_file or Path("cpu.kanata")
+    if kanata is not None:
+        if core == "functional":
+            msg = "--kanata: found with core functional, which has no cycles; expected a core model with them"
+            raise MatchbenchError(msg)
+        if cycles is not None and cycles <= kanata[0]:
+            msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {cycles} (--cycles)"
+            raise MatchbenchError(msg)
+        check_file(diagram_file, force=force)
+    for variable in environment:
+        if "=" not in variable:
+            msg = f"--env: found {variable!r}, expected NAME=VALUE"
+            raise MatchbenchError(msg)
+    settings = _settings(parameters)
+    sys.stdout.flush()
+    start = time.monotonic()
+    try:
+        with _progress(core) as progress:
+            found = _native.run_program(
+                file,
+                arguments=[os.fsencode(word) for word in (str(program), *arguments)],
+                environment=[os.fsencode(word) for word in environment],
+                core=core,
+                settings=settings,
+                memory=memory * _MIB,
+                cycles=cycles,
+                kanata=kanata,
+                progress=progress,
+            )
+    except MatchbenchError as error:
+        raise _named(program, error) from None
+    seconds = time.monotonic() - start
+    if found["kanata"] is not None:
+        with whole_file(diagram_file, force=force) as partial:
+            write_file(partial, found["kanata"])
+    if not quiet:
+        _show_counts(core, found["counts"], seconds)
+    status = _status(program, core, cycles, found)
+    if kanata is not None and found["kanata"] is None and found["failure"] is None:
+        end = dict(found["counts"])["cycles"]
+        msg = f"--kanata: found the end of the program in cycle {end}, expected it after cycle {kanata[0]}"
+        raise MatchbenchError(msg)
+    return status
+
+
+def _named(program: Path, error: MatchbenchError) -> MatchbenchError:
+    """Name the program in an error that is not of its core."""
+    text = str(error)
+    return error if text.startswith("core ") else MatchbenchError(f"{program}: {text}")
+
+
+def _refuse_beside_unit_test(context: click.Context) -> None:
+    """Refuse the options of other runs: unit tests have neither cycles nor arguments."""
+    given = click.core.ParameterSource.COMMANDLINE
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in {"program", "unit_test", "quiet"} and context.get_parameter_source(name) == given:
+            word = max(parameter.opts, key=len)  # the long form of an option
+            msg = f"--unit-test: found with {word}, expected alone"
+            raise MatchbenchError(msg)
+
+
+@contextlib.contextmanager
+def _progress(core: str) -> Iterator[Progress | None]:
+    """Yield what shows the cycles done on the last line of a terminal, or None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    start = time.monotonic()
+    told = start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS
+    unit = "instructions" if core == "functional" else "cycles"
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        moment = time.monotonic()
+        if moment - told < _BETWEEN_PROGRESS:
+            return
+        told = moment
+        limit = f" of {total / 1e6:.1f}" if total < _NO_LIMIT else ""
+        sys.stderr.write(f"\r\x1b[K{core}: {done / 1e6:.1f}{limit} million {unit}, {moment - start:.0f} s")
+        sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if told > start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> int:
+    """Name why the program has no status of its own; return the exit status."""
+    if found["failure"] is not None:
+        click.echo(f"matchbench: {program}: {found['failure']}", err=True)
+        return CHECK_FAILED
+    if found["status"] is None:
+        unit = "instructions" if core == "functional" else "cycles"
+        reached = tables.count(limit or 0)
+        executed = tables.count(dict(found["counts"])["instructions"])
+        after = f"{reached} {unit}" + ("" if core == "functional" else f" and {executed} instructions")
+        running = f"found it running after {after}, expected its end"
+        click.echo(f"matchbench: {program}: {running}; raise --cycles", err=True)
+        return CHECK_FAILED
+    return int(found["status"])
+
+
+def _settings(parameters: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Parse replaced parameters: whole numbers."""
+    settings = []
+    for key, value in parse_assignments(parameters).items():
+        if not str(value).isdecimal():
+            msg = f"--set {key}: found {value!r}, expected a whole number"
+            raise MatchbenchError(msg)
+        settings.append((key, int(value)))
+    return settings
+
+
+def _show_counts(core: str, counts: list[tuple[str, int]], seconds: float) -> None:
+    """Print event counts and derived rates to standard error."""
+    values = dict(counts)
+    words = [f"{tables.count(value)} {name.replace('_', ' ')}" for name, value in counts]
+    if values.get("cycles"):
+        words.insert(2, f"{values['instructions'] / values['cycles']:.3f} instructions/cycle")
+    click.echo(f"{core}: {', '.join(words)}", err=True)
+    rate = values["instructions"] / seconds / 1e6 if seconds > 0 else 0
+    click.echo(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s", err=True)
+
+
+def _unit_test(program: Path, file: bytes) -> int:
+    """Run a unit test and print its verdict."""
+    try:
+        case = _native.run_unit_test(file)
+    except MatchbenchError as error:
+        raise _named(program, error) from None
+    click.echo(f"{program}: {'pass' if case is None else f'case {case} failed'}")
+    return 0 if case is None else CHECK_FAILED
+
+
+@command.command()
+@click.argument("core")
+def show(core: str) -> None:
+    """List the parameters of CORE that --set can replace."""
+    rows = _native.core_parameters(core, [])
+    tables.show(core, ["parameter", ">value"], rows)
+
+
+@command.command()
+def cores() -> None:
+    """List the core models."""
+    for name in _native.core_models():
+        click.echo(name)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the HTML pages share: their templates, and numbers that stay beside their units."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jinja2
+
+_GAP = re.compile(r"(?<=\d) (?=(?:%|\d|s\b|ms\b|us\b|ns\b|ps\b|times\b|B\b|mm²))")
+
+
+def unbroken(text: str) -> str:
+    """Keep a number and its unit, and groups of digits, on one line.
+
+    Parameters
+    ----------
+    text
+        A sentence.
+    """
+    return _GAP.sub("\N{NO-BREAK SPACE}", text)
+
+
+def render(template: str, **values: Any) -> str:
+    """Render a page.
+
+    Parameters
+    ----------
+    template
+        Name of a file in `templates`.
+    values
+        Its variables; one that is missing is an error.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("matchbench.display"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["unbroken"] = unbroken
+    return environment.get_template(template).render(**values)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench asm`: from the source text of a match program to the image that a match unit loads."""
+
+from pathlib import Path
+
+import click
+
+from matchbench import MatchbenchError, _native
+from matchbench.display import tables
+from matchbench.display.output import whole_file
+
+
+@click.command(
+    name="asm",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench asm program.mb
+      matchbench asm program.mb -o program.img
+      matchbench asm program.mb --listing
+
+    Exit status: 0 done, 2 bad input.
+    """,
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the image here.")
+@click.option("--force", is_flag=True, help="Replace an earlier image.")
+@click.option("--listing", is_flag=True, help="Print addresses, encodings and the slots in use.")
+def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> int:
+    """Assemble a match program and report every error in it.
+
+    Without an option, FILE is only checked.
+    """
+    try:
+        program = _native.MatchProgram.assemble(str(file), file.read_bytes())
+    except MatchbenchError as error:
+        # Diagnostics have several lines.
+        click.echo(str(error), err=True)
+        return 2
+    if output:
+        with whole_file(output, force=force) as partial:
+            partial.write_bytes(program.image())
+    if listing:
+        click.echo(program.listing(), nl=False)
+    else:
+        tables.line(f"{file}: {len(program)} words, the store holds {program.store}")
+    return 0

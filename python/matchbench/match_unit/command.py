@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench mu`: a match program on the match unit, cycle by cycle."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from matchbench import MatchbenchError, _native
+from matchbench.cli.whole_summaries import WholeSummaries
+from matchbench.display import tables
+from matchbench.display.output import whole_file
+from matchbench.match_unit.common import (
+    BAD_INPUT,
+    CHECK_FAILED,
+    COLUMNS,
+    answer_row,
+    everything,
+    inputs,
+    reported_errors,
+    setup_from,
+    show_latencies,
+    show_registers,
+    show_totals,
+)
+from matchbench.match_unit.files import read_text
+from matchbench.match_unit.profile_command import profile
+from matchbench.match_unit.program import Report, Setup
+from matchbench.match_unit.trace_command import trace
+
+MOST_WRONG = 5
+"""Headers with another answer than the expected one that are named."""
+
+
+@click.group(
+    cls=WholeSummaries,
+    name="mu",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench mu profile mine.mb --list list.toml --headers headers.toml
+      matchbench mu new mine.mb
+
+    PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: source text or an image.
+    `docs/match_unit.md` is a tour and describes the files of items and headers.
+    Exit status: 0 done, 1 the program violates the protocol of the list manager or gives another answer than
+    a header expects, 2 bad input.
+    """,
+)
+def command() -> None:
+    """Run a match program on the match unit, cycle by cycle."""
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench mu run mine.mb --list list.csv --headers headers.csv --set memory_latency=40
+      matchbench mu run mpi --list list.toml --headers headers.toml --after-match append -o answers.json
+
+    Times are cycles. begun: the list manager starts to send the header; answered: it acts on the answer.
+    """
+)
+@inputs
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the answers to FILE.csv, or answers and parameters to FILE.json.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier file.")
+def run(output: Path | None, *, force: bool, **words: Any) -> int:
+    """Run PROGRAM and print its answer to each header with its cycles, and the registers at the end."""
+    if output and output.suffix not in {".csv", ".json"}:
+        msg = f"{output}: unknown suffix; expected a .csv or .json file"
+        raise MatchbenchError(msg)
+    with reported_errors():
+        setup = setup_from(**words)
+        unit = setup.unit()
+        report = setup.run(unit)
+    rows = [answer_row(setup, answer) for answer in report.answers]
+    if output:
+        with (
+            whole_file(output, force=force) as partial,
+            partial.open("w", newline="", encoding="utf-8") as file,
+        ):
+            if output.suffix == ".csv":
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(COLUMNS)
+                writer.writerows(rows)
+            else:
+                json.dump(everything(setup, report, unit.state()), file, indent=1)
+                file.write("\n")
+    numeric = {"offset", "length", "visits", "begun", "answered", "cycles"}
+    shown = [[cell if cell != "" else None for cell in row] for row in rows]
+    if all(row[COLUMNS.index("result")] is None for row in shown):
+        shown = [[cell for name, cell in zip(COLUMNS, row, strict=True) if name != "result"] for row in shown]
+    names = (
+        [name for name in COLUMNS if name != "result"] if shown and len(shown[0]) < len(COLUMNS) else COLUMNS
+    )
+    tables.show(None, [f">{name}" if name in numeric else name for name in names], shown)
+    tables.line()
+    show_totals(setup, report)
+    tables.line()
+    show_latencies(report)
+    tables.line()
+    show_registers(setup, unit.state())
+    return _compare(setup, report)
+
+
+def _compare(setup: Setup, report: Report) -> int:
+    """Report the headers whose answer is not the one that their file expects; return the exit status."""
+    wrong = list(setup.unexpected_answers(report))
+    with tables.ignoring_closed_pipe():
+        sys.stderr.writelines(f"matchbench: {line}\n" for line in wrong[:MOST_WRONG])
+        if len(wrong) > MOST_WRONG:
+            sys.stderr.write(f"matchbench: {len(wrong) - MOST_WRONG} more headers with another answer\n")
+    return CHECK_FAILED if wrong else 0
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu debug portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench mu debug mine.mb --list list.toml --headers headers.toml -x "run-to fast; registers"
+      matchbench mu debug mine.mb --list list.toml --headers headers.toml --script commands.txt
+
+    Without -x and --script, commands come from the terminal, or line by line from standard input.
+    Exit status: 0 done, 1 the program violated the protocol in a script, 2 bad input or a rejected
+    command in a script.
+    """
+)
+@inputs
+@click.option(
+    "-x", "commands", metavar="COMMANDS", help="Run these commands, separated by semicolons, and exit."
+)
+@click.option("--script", type=click.Path(path_type=Path), help="Run the lines of this file and exit.")
+def debug(commands: str | None, script: Path | None, **words: Any) -> int:
+    """Debug PROGRAM: breakpoints, single steps, registers, FIFOs and lists."""
+    from matchbench.match_unit import debug_command as mu_debug
+    from matchbench.match_unit import debug_session as mu_debug_session
+
+    with reported_errors():
+        debugger = mu_debug.Debugger(setup_from(**words))
+    if commands is None and script is None and sys.stdin.isatty():
+        mu_debug_session.interact(debugger)
+        return 0
+    if script is not None:
+        mu_debug_session.run_script(debugger, read_text(script).splitlines())
+    if commands is not None:
+        mu_debug_session.run_script(debugger, commands.split(";"))
+    if commands is None and script is None:
+        mu_debug_session.run_script(debugger, sys.stdin)
+    return BAD_INPUT if debugger.rejected else CHECK_FAILED if debugger.broken else 0
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench mu new mine.mb
+      matchbench mu new small.mb --items 4
+      matchbench compare traces/halo3d-64.tar.xz --engine microcode --set program=mine.mb
+    """
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--items",
+    type=click.Choice(["4", "8", "16"]),
+    default="8",
+    help="Words of a list item. [8]",
+)
+@click.option("--force", is_flag=True, help="Replace an existing FILE.")
+def new(path: Path, items: str, *, force: bool) -> None:
+    """Write a match program to start from: MPI matching on both lists."""
+    with whole_file(path, force=force) as partial:
+        partial.write_text(_native.match_template(int(items)), encoding="utf-8")
+    tables.line(f"{path}: MPI matching with items of {items} words")
+
+
+command.add_command(trace)
+command.add_command(profile)

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""`matchbench netproc`: packet handlers on network processors, cycle by cycle."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from matchbench import MatchbenchError, _native
+from matchbench.cli.progress import progress_bar
+from matchbench.cli.whole_summaries import WholeSummaries
+from matchbench.display import tables
+from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.engines.selection import parse_assignments
+from matchbench.netproc import machine as netproc
+from matchbench.netproc.report import show_comparison, show_run, write_results
+
+CHECK_FAILED = 1
+BAD_INPUT = 2
+
+_MOST_SEED = (1 << 64) - 1
+_MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@click.group(
+    cls=WholeSummaries,
+    name="netproc",
+    epilog="""
+    Examples:
+
+    \b
+      matchbench netproc compare router
+      matchbench netproc run capture.pcap --architecture cmp8
+      matchbench netproc build handler.c -o handler.elf
+      matchbench netproc run capture.pcap --program handler.elf
+      matchbench netproc generate -o web.pcap --mix web_switch
+
+    TRAFFIC is a scenario (router, web_switch, vpn, null, 3des) or a capture: a pcap or pcapng file with
+    Ethernet, raw IP, Linux cooked or loopback packets.
+    Architectures are smt1 to smt8, cmp1 to cmp8 and cmp2_1 to cmp2_8.
+    Exit status: 0 done; 1 a handler broke a rule or a decision is wrong, and what was measured until then is
+    printed; 2 bad input.
+    """,
+)
+def command() -> None:
+    """Run packet handlers on network processors, cycle by cycle, and check every decision."""
+
+
+def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """Parse FROM:TO."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        msg = f"found {text!r}, expected FROM:TO in cycles, as 100000:102000"
+        raise click.BadParameter(msg)
+    if int(last) - int(first) > _MOST_KANATA:
+        msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
+        raise click.BadParameter(msg)
+    return int(first), int(last)
+
+
+def inputs(function: Function) -> Function:
+    """Add the argument and options for the packets and the program of a run to a command."""
+    path = click.Path(path_type=Path)
+    for decorate in reversed(
+        [
+            click.argument("traffic"),
+            click.option(
+                "-n",
+                "--packets",
+                metavar="N",
+                type=click.IntRange(1, 10_000_000),
+                help="Packets to run; a capture starts again when it ends. [2000, or the capture]",
+            ),
+            click.option(
+                "--seed",
+                default=1,
+                show_default=True,
+                metavar="N",
+                type=click.IntRange(0, _MOST_SEED),
+                help="Seed of a scenario's traffic.",
+            ),
+            click.option(
+                "--mean-burst",
+                default=16,
+                show_default=True,
+                metavar="N",
+                type=click.IntRange(1, 100_000),
+                help="Mean length of a burst of one application, in packets, of a scenario's traffic.",
+            ),
+            click.option(
+                "-p",
+                "--program",
+                type=path,
+                help="Program of `netproc build`: its handler gets every packet.",
+            ),
+            click.option(
+                "-s",
+                "--set",
+                "parameters",
+                metavar="KEY=VALUE",
+                multiple=True,
+                help="Replace a parameter, of one processor with ARCHITECTURE.KEY=VALUE; repeatable."
+                " `netproc show ARCHITECTURE` lists them.",
+            ),
+            click.option(
+                "-o", "--output", type=path, help="Write the results to FILE.json, or totals to FILE.csv."
+            ),
+            click.option(
+                "--plot", type=path, help="Plot the windows of 100 packets to FILE.png and FILE.svg."
+            ),
+            click.option("--force", is_flag=True, help="Replace earlier files."),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench netproc run router
+      matchbench netproc run capture.pcapng --architecture cmp2_4 --set classifier=table
+      matchbench netproc run web_switch --set input=poisson --set rate=300000 -o web.json
+      matchbench netproc run capture.pcap --set input=capture --set speed_percent=1000
+      matchbench netproc run vpn --kanata 100000:100500 --kanata-file vpn.kanata
+
+    Cycles of --kanata are counted from the start of reception. What SPINE does before, the line `start`, is
+    executed without timing.
+    """
+)
+@inputs
+@click.option("-a", "--architecture", default="smt8", show_default=True, help="The processor.")
+@click.option("--kanata", metavar="FROM:TO", callback=_interval, help="Record these cycles for Konata.")
+@click.option(
+    "--kanata-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File of --kanata. [netproc.kanata]",
+)
+def run(
+    architecture: str,
+    kanata: tuple[int, int] | None,
+    kanata_file: Path | None,
+    output: Path | None,
+    **words: Any,
+) -> int:
+    """Run packets on one processor: rate, issue slots, caches, buses, queues and latencies."""
+    if kanata_file is not None and kanata is None:
+        msg = "--kanata-file: found without --kanata, expected both"
+        raise MatchbenchError(msg)
+    diagram_file = kanata_file or Path("netproc.kanata")
+    if kanata is not None:
+        values = netproc.parameters_of([architecture], parse_assignments(words["parameters"]))
+        if values[architecture].get("timing") == "functional":
+            msg = "--kanata: found with timing=functional, which has no pipeline; expected timing=cycles"
+            raise MatchbenchError(msg)
+        check_file(diagram_file, force=words["force"])
+    results = _run([architecture], kanata=kanata, output=output, **words)
+    diagram, end = results[0].report["kanata"], results[0].summary["cycles"]
+    behind = kanata is not None and kanata[0] > end
+    if diagram is not None and not behind:
+        with whole_file(diagram_file, force=words["force"]) as partial:
+            write_file(partial, diagram)
+    show_run(results[0], words["traffic"])
+    status = _status(results)
+    if kanata is not None and behind and status == 0:
+        msg = f"--kanata: found the last packet in cycle {end}, expected it after cycle {kanata[0]}"
+        raise MatchbenchError(msg)
+    return status
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench netproc compare router
+      matchbench netproc compare capture.pcap --program handler.elf -o handler.csv
+      matchbench netproc compare null -a smt1 -a smt2 -a smt4 -a smt8 --plot null.svg
+      matchbench netproc compare router -a smt8 -a cmp8 --set cmp8.clock=625
+    """
+)
+@inputs
+@click.option(
+    "-a", "--architecture", "architectures", multiple=True, help="A processor; repeatable. [the paper's four]"
+)
+def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -> int:
+    """Run the same packets on several processors; print the answer, then the table."""
+    names = list(dict.fromkeys(architectures or netproc.PAPER))
+    results = _run(names, kanata=None, output=output, **words)
+    show_comparison(results, words["traffic"])
+    return _status(results)
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench netproc build handler.c -o handler.elf
+      matchbench netproc build handler.c -o handler.elf --zb
+
+    Needs a C compiler for RV64, on Debian the package gcc-riscv64-linux-gnu.
+    `netproc/spine/handler.h` describes what a handler may do.
+    Exit status: 0 done, 1 the compiler refuses the handler, 2 bad input.
+    """
+)
+@click.argument("handler", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The program.")
+@click.option("--cc", default="riscv64-linux-gnu-gcc", show_default=True, help="C compiler for RV64.")
+@click.option("--zb", is_flag=True, help="Use the extensions Zba and Zbb.")
+@click.option("--force", is_flag=True, help="Replace an earlier program.")
+def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int:
+    """Compile HANDLER, a single C file, and link it with SPINE."""
+    check_file(output, force=force)
+    try:
+        program = netproc.build(handler, compiler=cc, bit_manipulation=zb)
+    except netproc.BuildError as error:
+        click.echo(str(error), err=True)
+        return CHECK_FAILED
+    with whole_file(output, force=force) as partial:
+        write_file(partial, program)
+    tables.line(
+        f"{output}: {tables.size(len(program))}; run it with `matchbench netproc run TRAFFIC -p {output}`"
+    )
+    return 0
+
+
+@command.command()
+@click.argument("architecture")
+def show(architecture: str) -> None:
+    """List the parameters of ARCHITECTURE with their sources."""
+    rows = [
+        (each["name"], each["value"], each["unit"], each["source"], each["detail"])
+        for each in _native.NetworkProcessor(architecture).parameters()
+    ]
+    tables.show(architecture, ["parameter", ">value", "unit", "source", "detail"], rows)
+
+
+def _settings(function: Function) -> Function:
+    """Add an option for each setting of generated captures."""
+    for setting in reversed(_native.packet_settings()):
+        unit = setting["unit"] if setting["unit"] not in ("count", "choice") else "N"
+        function = click.option(
+            f"--{setting['name'].replace('_', '-')}",
+            setting["name"],
+            metavar="|".join(setting["choices"]) or unit,
+            help=f"{setting['help']} [default: {setting['default']}]",
+        )(function)
+    return function
+
+
+@command.command(
+    epilog="""
+    Examples:
+
+    \b
+      matchbench netproc generate -o router.pcap
+      matchbench netproc generate -o web.pcap --mix web_switch --packets 500 --ipv6-percent 30
+    """
+)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The pcap file.")
+@click.option(
+    "--seed", default=1, show_default=True, metavar="N", type=click.IntRange(0, _MOST_SEED), help="Seed."
+)
+@click.option(
+    "--routes",
+    default=1000,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(1, 4_000_000),
+    help="Routes that the destinations match; give runs the same number with --set.",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier file.")
+@_settings
+def generate(output: Path, seed: int, routes: int, *, force: bool, **settings: str | None) -> None:
+    """Generate a capture: a mix of applications in bursts, with HTTP connections."""
+    check_file(output, force=force)
+    given = {key: value for key, value in settings.items() if value is not None}
+    capture = netproc.generate(given, seed=seed, routes=routes)
+    with whole_file(output, force=force) as partial:
+        write_file(partial, capture)
+    found = _native.describe_packets(capture)
+    tables.line(f"{output}: {tables.count(found['packets'])} packets, {tables.size(len(capture))}")
+
+
+def _run(
+    architectures: list[str],
+    *,
+    traffic: str,
+    packets: int | None,
+    seed: int,
+    mean_burst: int,
+    program: Path | None,
+    parameters: tuple[str, ...],
+    kanata: tuple[int, int] | None,
+    output: Path | None,
+    plot: Path | None,
+    force: bool,
+) -> list[netproc.Result]:
+    """Run the packets on every processor and write the files."""
+    if output is not None and output.suffix not in {".csv", ".json"}:
+        msg = f"{output}: unknown suffix; expected a .csv or .json file"
+        raise MatchbenchError(msg)
+    for path in (output, plot):
+        if path is not None:
+            check_file(path, force=force)
+    values = netproc.parameters_of(architectures, parse_assignments(parameters))
+    elf = netproc.program(program) if program is not None else None
+    found = netproc.traffic(traffic, packets=packets, seed=seed, mean_burst=mean_burst)
+    for architecture in architectures:  # wrong names and values are refused before the first run
+        given: dict[str, Any] = dict(values[architecture])
+        _native.NetworkProcessor(architecture, **given)
+    results = []
+    for architecture in architectures:
+        with progress_bar(f"{found.name} on {architecture}") as progress:
+            results.append(
+                netproc.run(
+                    architecture,
+                    found,
+                    parameters=values[architecture],
+                    program=elf,
+                    count=packets,
+                    kanata=kanata,
+                    progress=progress,
+                )
+            )
+    if output is not None:
+        write_results(results, found.name, output, force=force)
+    if plot is not None:
+        from matchbench.netproc.plots import write_windows
+
+        write_windows(results, found.name, plot)
+    return results
+
+
+def _status(results: list[netproc.Result]) -> int:
+    """Name what failed on standard error; return the exit status."""
+    sys.stdout.flush()
+    for result in results:
+        report, summary = result.report, result.summary
+        if report["error"] is not None:
+            click.echo(f"matchbench: {result.architecture}: {report['error']}", err=True)
+        if summary["mismatches"]:
+            wrong = f"{summary['mismatches']} of {summary['checked']} decisions are wrong"
+            click.echo(f"matchbench: {result.architecture}: {wrong}", err=True)
+            found = report["mismatches"]
+            for packet, text in zip(found["packet"], found["text"], strict=True):
+                click.echo(f"  packet {packet}: {text}", err=True)
+        if not summary["balanced"]:
+            click.echo(f"matchbench: {result.architecture}: packets are not accounted for", err=True)
+    return 0 if all(result.passed for result in results) else CHECK_FAILED

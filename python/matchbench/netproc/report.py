@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Texts and files of the results of network processors."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matchbench.display import tables
+from matchbench.display.output import whole_file
+from matchbench.netproc import machine as netproc
+from matchbench.netproc.machine import Result
+
+MOST_WINDOWS = 20
+"""Windows that a run prints: those of the 2000 packets of a scenario."""
+
+
+def show_run(result: Result, name: str) -> None:
+    """Print a run: the answer, totals, issue slots by hart and cause, caches and buses, windows."""
+    summary, report = result.summary, result.report
+    tables.line(_sentence(result, name), style="bold")
+    tables.line()
+    completed = summary["forwarded"] + summary["consumed"] + summary["dropped"]
+    per_packet = summary["instructions"] / completed if completed else None
+    clock = tables.decimal(report["clock_mhz"])
+    tables.line(
+        f"time          {tables.time(summary['time_ns'])}, {_count(summary['cycles'])} cycles at {clock} MHz"
+    )
+    tables.line(
+        f"start         {_count(summary['start_instructions'])} instructions, executed without timing"
+    )
+    instructions = f"{_count(summary['instructions'])} instructions, {tables.decimal(per_packet)} per packet"
+    tables.line(f"work          {instructions}, {tables.decimal(summary['ipc'])} per cycle")
+    fates = ["forwarded", "consumed", "dropped", "refused", "queued", "in_flight"]
+    parts = [f"{_count(summary[fate])} {fate.replace('_', ' ')}" for fate in fates if summary[fate]]
+    tables.line(f"packets       {_count(summary['offered'])} in: {', '.join(parts)}")
+    if report["dropped"]:
+        reasons = ", ".join(f"{_count(packets)} {reason}" for reason, packets in report["dropped"].items())
+        tables.line(f"drops         {reasons}")
+    handled = ", ".join(f"{_count(packets)} {name}" for name, packets in report["applications"].items())
+    tables.line(f"applications  {handled}")
+    tables.line(
+        f"checked       {_count(summary['checked'])} decisions, {_count(summary['mismatches'])} wrong"
+    )
+    order = f"{_count(summary['reordered'])} packets behind a later one of their flow"
+    tables.line(f"order         {order}, a packet overtaken by {_count(summary['most_overtaken'])} at most")
+    marks = (("median", "median"), ("99 %", "p99"), ("99.9 %", "p999"), ("most", "max"))
+    latencies = ", ".join(f"{mark} {tables.time(summary[f'latency_{key}_ns'])}" for mark, key in marks)
+    tables.line(f"latency       {latencies}")
+    queue = (
+        f"{tables.decimal(summary['queue_mean'])} packets on average, {_count(summary['queue_max'])} at most"
+    )
+    tables.line(f"input queue   {queue}")
+    tables.line()
+    _show_slots(result)
+    rows = list(zip(report["memory"]["what"], report["memory"]["count"], strict=True))
+    if rows:
+        tables.line()
+        busy = summary["cycles"] or 1
+        shown = [
+            (what, _count(number), tables.share(number / busy) if "busy" in what else None)
+            for what, number in rows
+        ]
+        tables.show("caches, buses and predictors", ["", ">count", ">of the cycles"], shown)
+    _show_windows(result)
+
+
+def _sentence(result: Result, name: str) -> str:
+    """Say how many packets the processor handles, or that it stopped."""
+    summary = result.summary
+    rate = netproc.rate(result.packets_per_second)
+    handles = f"{result.architecture} handles {rate} of {name}"
+    if result.report["error"] is not None:
+        return f"{result.architecture} stopped at an error; until then it handled {rate}."
+    if summary["refused"]:
+        lost = tables.share(summary["refused"] / summary["offered"])
+        return f"{handles}; {lost} of the packets found the input queue full."
+    return f"{handles}, {tables.decimal(summary['ipc'])} instructions per cycle."
+
+
+def _show_slots(result: Result) -> None:
+    """Print the share of issue slots by hart: used, squashed, and empty by cause."""
+    harts = result.report["harts"]
+    causes = _causes(result)
+    rows = []
+    total = sum(harts["used"]) + sum(sum(harts[name]) for name in causes)
+    for place, hart in enumerate(harts["hart"]):
+        slots = [harts["used"][place] - harts["squashed"][place], harts["squashed"][place]]
+        slots += [harts[name][place] for name in causes]
+        role = "OS" if hart == 0 else ""
+        shares = [tables.share(part / total) if total else None for part in slots]
+        rows.append(
+            [hart, role, _count(harts["packets"][place]), _count(harts["instructions"][place]), *shares]
+        )
+    columns = [
+        ">hart",
+        "",
+        ">packets",
+        ">instructions",
+        ">executed",
+        ">squashed",
+        *(f">{name}" for name in causes),
+    ]
+    tables.show("issue slots by hart", columns, rows)
+
+
+def _causes(result: Result) -> list[str]:
+    """Return the causes of empty issue slots that occurred."""
+    harts = result.report["harts"]
+    causes = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
+    return [name for name in causes if any(harts[name])]
+
+
+def _show_windows(result: Result) -> None:
+    """Print rate, issue slots of all harts, caches and buses, window by window."""
+    windows = result.report["windows"]
+    if not windows["packets"]:
+        return
+    causes = _causes(result) if result.report["memory"]["what"] else []
+    rows = []
+    for place, packets in enumerate(windows["packets"][:MOST_WINDOWS]):
+        row = {name: values[place] for name, values in windows.items()}
+        cells: list[str | None] = [
+            tables.time(row["end_ns"]),
+            _count(packets),
+            _count(round(row["packets_per_second"])),
+            tables.decimal(row["ipc"]),
+        ]
+        if causes:
+            total = row["used"] + sum(row[name] for name in causes)
+            slots = [row["used"] - row["squashed"], row["squashed"], *(row[name] for name in causes)]
+            cells += [tables.share(slot / total) if total else None for slot in slots]
+            cells += [_count(row["l1d misses"]), _count(row["l2 misses"])]
+            busy = row["cycles"] or 1
+            cells += [tables.share(row[f"{bus} busy cycles"] / busy) for bus in ("l1-l2 bus", "memory bus")]
+        rows.append(cells)
+    columns = [">end", ">packets", ">packets/s", ">IPC"]
+    spare: list[set[int]] = []
+    if causes:
+        shown = ["executed", "squashed", *causes, "l1d misses", "l2 misses", "l1-l2 bus", "memory bus"]
+        columns += [f">{name}" for name in shown]
+        # A narrow terminal omits all but the shares of executed instructions and of the buses.
+        spare = [set(range(5, 6 + len(causes))), {6 + len(causes), 7 + len(causes)}]
+    tables.line()
+    tables.show("windows of 100 packets", columns, rows, spare=spare)
+    more = len(windows["packets"]) - MOST_WINDOWS
+    if more > 0:
+        tables.line(f"and {_count(more)} more windows; `-o FILE.json` writes all of them")
+
+
+def _rates(result: Result) -> list[float]:
+    """Return the rates of the whole windows; the last one may have fewer packets."""
+    windows = result.report["windows"]
+    pairs = zip(windows["packets"], windows["packets_per_second"], strict=True)
+    return [rate for packets, rate in pairs if packets == windows["packets"][0]]
+
+
+def show_comparison(results: Sequence[Result], name: str) -> None:
+    """Print which processor has the highest packet rate, then a row for each."""
+    tables.line(netproc.answer(results, name), style="bold")
+    tables.line()
+    first = next((result.packets_per_second for result in results if result.passed), None)
+    rows = []
+    for result in results:
+        summary = result.summary
+        relative = result.packets_per_second / first if first and result.passed else None
+        rates = _rates(result)
+        memory = dict(zip(result.report["memory"]["what"], result.report["memory"]["count"], strict=True))
+        cycles = summary["cycles"] or 1
+        rows.append(
+            [
+                result.architecture,
+                _count(round(result.packets_per_second)),
+                tables.decimal(relative),
+                _count(round(min(rates))) if rates else None,
+                _count(round(max(rates))) if rates else None,
+                tables.decimal(summary["ipc"]),
+                tables.time(summary["latency_median_ns"]),
+                tables.time(summary["latency_p99_ns"]),
+                _count(summary["reordered"]),
+                tables.share(memory["l1-l2 bus busy cycles"] / cycles) if memory else None,
+                tables.share(memory["memory bus busy cycles"] / cycles) if memory else None,
+                "yes" if result.passed else "no",
+            ]
+        )
+    columns = [
+        "architecture",
+        ">packets/s",
+        ">relative",
+        ">slowest 100",
+        ">fastest 100",
+        ">IPC",
+        ">latency",
+        ">99 %",
+    ]
+    columns += [">reordered", ">L2 bus", ">memory bus", "checked"]
+    tables.show(None, columns, rows, spare=({8}, {9, 10}, {3, 4}))
+
+
+def write_results(results: Sequence[Result], name: str, path: Path, *, force: bool) -> None:
+    """Write totals as CSV, or everything as JSON.
+
+    Parameters
+    ----------
+    results, name
+        Runs of the same packets, and the name of the packets.
+    path
+        A `.csv` or `.json` file.
+    force
+        Replace an earlier file.
+    """
+    with whole_file(path, force=force) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        if path.suffix == ".csv":
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["traffic", "architecture", *results[0].summary, "error"])
+            for result in results:
+                error = result.report["error"] or ""
+                writer.writerow([name, result.architecture, *result.summary.values(), error])
+        else:
+            json.dump({"traffic": name, "runs": [_everything(result) for result in results]}, file, indent=1)
+            file.write("\n")
+
+
+def _everything(result: Result) -> dict[str, Any]:
+    """Return a run for JSON, without the diagram, which has a file of its own."""
+    report: dict[str, Any] = {key: value for key, value in result.report.items() if key != "kanata"}
+    return (
+        {"architecture": result.architecture, "parameters": result.parameters}
+        | report
+        | {"summary": result.summary}
+    )
+
+
+def _count(number: int) -> str:
+    return tables.count(number)
