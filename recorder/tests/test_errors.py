@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,21 @@ def crashes(mpi: Mpi, tmp_path: Path) -> Path:
     return HERE / "crashes" / f"{mpi.name}-{version}.txt"
 
 
+def read_cases(path: Path) -> list[str]:
+    """Read a list: the first two parts of a name, and the last three of each case that begins with them."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [f"{name}.{case}" for name, *cases in map(str.split, lines) for case in cases]
+
+
+def write_cases(path: Path, cases: Sequence[str]) -> None:
+    """Write a list."""
+    grouped: dict[str, list[str]] = {}
+    for case in cases:
+        name, *numbers = case.rsplit(".", 3)
+        grouped.setdefault(name, []).append(".".join(numbers))
+    path.write_text("".join(f"{' '.join([name, *found])}\n" for name, found in grouped.items()))
+
+
 def find_crashes(mpi: Mpi, program: Path, binding: str, tmp_path: Path) -> list[str]:
     """Run the program again and again, each time behind the case that ended it; return these cases."""
     out, skipped = tmp_path / "found", tmp_path / "skipped"
@@ -207,17 +223,15 @@ def test_a_recorded_program_sees_the_errors_that_it_sees_without_the_recorder(
         pytest.skip(f"{mpi.name} has no Fortran binding here")
     listed = crashes(mpi, tmp_path)
     if os.environ.get("MATCHBENCH_BLESS"):
-        known = listed.read_text().split() if listed.exists() else []
-        cases = [case for case in known if not case.startswith(f"{binding}.")]
-        listed.write_text(
-            "".join(f"{case}\n" for case in cases + find_crashes(mpi, program, binding, tmp_path))
-        )
+        others = [case for case in read_cases(listed) if not case.startswith(f"{binding}.")]
+        write_cases(listed, sorted(others + find_crashes(mpi, program, binding, tmp_path)))
     if not listed.exists():
         pytest.skip(f"{listed.name} does not exist; MATCHBENCH_BLESS=1 makes it")
+    cases = read_cases(listed)
     bare, recorded = tmp_path / "bare", tmp_path / "recorded"
     for out, directory in ((bare, None), (recorded, trace)):
         skipped = tmp_path / "skipped"
-        skipped.write_text("\n" + listed.read_text())
+        skipped.write_text("\n" + "".join(f"{case}\n" for case in cases))
         done = mpi.record(directory, RANKS, [str(program), binding, str(out), str(skipped)], check=False)
         _, last = results(out)
         assert not last, f"{out.name}: ends at {last}; if bare, MATCHBENCH_BLESS=1 adds it to {listed.name}"
@@ -232,7 +246,7 @@ def test_a_recorded_program_sees_the_errors_that_it_sees_without_the_recorder(
         classes = {result.split()[1] for result in without.values()}
         assert len(without) > 500
         assert len(classes) > 8
-        crashed = sum(case.startswith(f"{binding}.") for case in listed.read_text().split())
+        crashed = sum(case.startswith(f"{binding}.") for case in cases)
         print(f"{mpi.name}, {binding}, rank {rank}: {len(without)} cases are equal, {crashed} are not run")
     for read in read_trace(trace):
         assert read.finalized
