@@ -360,7 +360,7 @@ def show(result: Path) -> None:
     whole, cells = read(result)
     print(f"{whole['mpi']}, {whole['date']}")
     print(f"{whole['cpu']}, {whole['processors']} processors, load {whole['load']}")
-    if whole["remark"]:
+    if whole.get("remark"):
         print(whole["remark"])
     print("ns per message: first quartile of the repetitions, median of the turns")
     print("ratio: mbmatch over unmodified, median of the turns, and its upper 95 % bound;")
