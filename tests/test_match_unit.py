@@ -16,8 +16,8 @@ from tests.conftest import Command
 from tests.viewers import Waves, read_kanata
 
 ROOT = Path(__file__).resolve().parent.parent
-LIST = ROOT / "examples" / "match_unit" / "list.toml"
-HEADERS = ROOT / "examples" / "match_unit" / "headers.toml"
+LIST = ROOT / "match_unit" / "examples" / "list.toml"
+HEADERS = ROOT / "match_unit" / "examples" / "headers.toml"
 INPUTS = ("--list", LIST, "--headers", HEADERS)
 PROGRAMS = [name for name, _ in _native.match_programs()]
 

@@ -60,7 +60,7 @@ def test_a_rest_of_a_window_is_shown_and_is_not_the_fastest_window(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "router.json"
-    capture = Path(__file__).parents[1] / "examples" / "netproc" / "router.pcap"
+    capture = Path(__file__).parents[1] / "netproc" / "examples" / "router.pcap"
     words = ["compare", str(capture), "-n", "150", "-a", "smt2", "-o", str(path)]
     status, out, _ = run(capsys, *words, "--set", "application=null")
     assert status == 0

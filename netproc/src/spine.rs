@@ -14,7 +14,7 @@ pub enum Spine {
     Plain,
     /// The same, compiled with the extensions Zba and Zbb.
     BitManipulation,
-    /// With the handler of `examples/netproc/block_port.c`.
+    /// With the handler of `netproc/examples/block_port.c`.
     BlockPort,
     /// With a handler that breaks the rules of `handler.h`, for tests.
     BadHandler,

@@ -2,7 +2,7 @@
  *
  * The launcher writes meta.json before the ranks start, but cannot know the number of ranks or the
  * MPI library; rank 0 inserts them after the first brace and replaces the file atomically
- * (recorder/README.md).
+ * (recorder/docs/recorder.md).
  */
 #define _GNU_SOURCE
 #include "start.h"

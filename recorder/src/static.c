@@ -2,7 +2,7 @@
  *
  * The functions of a statically linked MPI library, in place of search.c. The references are
  * weak, because no library has all of these functions. A weak reference takes nothing out of an archive:
- * the MPI library is linked as a whole (recorder/README.md).
+ * the MPI library is linked as a whole (recorder/docs/recorder.md).
  */
 #include "library.h"
 #include "start.h"

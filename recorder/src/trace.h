@@ -179,7 +179,7 @@ bool mbr_file_resume(void);
 void mbr_file_abort(void);
 /* Pass on to the file what this thread has written; on Linux nothing is left to do. */
 void mbr_file_write(void);
-/* Append one letter to the launcher's notes in `dir`, if it keeps any (recorder/README.md). */
+/* Append one letter to the launcher's notes in `dir`, if it keeps any (recorder/docs/recorder.md). */
 void mbr_note(const char *dir, char letter);
 /* Stop recording; the application continues. Only the first call warns. */
 void mbr_stop(const char *reason);

@@ -12,12 +12,12 @@ use mb_packets::{FilterSet, Mix, RouteTable, TrafficParameters};
 fn shipped_captures_are_what_the_generator_writes() {
     let plain = TrafficParameters { packets: 150, mean_burst: 8, ..TrafficParameters::default() };
     let cases = [
-        (&include_bytes!("../../../examples/netproc/router.pcap")[..], plain.clone()),
+        (&include_bytes!("../../examples/router.pcap")[..], plain.clone()),
         (
-            &include_bytes!("../../../examples/netproc/web_switch.pcap")[..],
+            &include_bytes!("../../examples/web_switch.pcap")[..],
             TrafficParameters { mix: Mix::WebSwitch, ipv6_percent: 30, vlan_percent: 20, ..plain.clone() },
         ),
-        (&include_bytes!("../../../examples/netproc/vpn.pcap")[..], TrafficParameters { mix: Mix::Vpn, ..plain }),
+        (&include_bytes!("../../examples/vpn.pcap")[..], TrafficParameters { mix: Mix::Vpn, ..plain }),
     ];
     let (filters, routes) = (FilterSet::of_scenarios(8, TABLES_SEED), RouteTable::generate(1000, TABLES_SEED));
     for (file, parameters) in cases {

@@ -114,7 +114,7 @@ fn build(
 
 #[test]
 fn the_commands_compile_the_committed_programs() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/netproc/block_port.c");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/block_port.c");
     let bad = folder().join("tests/bad.c");
     let mut done = BTreeSet::new();
     for (spine, bits, handler) in [

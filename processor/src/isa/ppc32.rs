@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! PPC32: the integer user instructions of 32-bit big-endian PowerPC that compilers emit.
 //!
-//! `docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
+//! `processor/docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
 //! architecture leaves undefined:
 //!
 //! - A division by zero, or of the most negative number by -1, returns the dividend.

@@ -2,7 +2,7 @@
 //! RV64: the 64-bit RISC-V base with multiplication, atomics, floating point, compressed
 //! instructions and counters (RV64GC, Zicntr, Zihintpause, Zawrs, Zba, Zbb).
 //!
-//! `docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
+//! `processor/docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
 //! architecture leaves to the implementation: loads and stores may have any alignment, atomics must
 //! be aligned; the reservation granule is [`Memory::RESERVATION_GRANULE`].
 //!

@@ -158,6 +158,6 @@ fn code_and_data_in_one_line_make_progress() {
 fn the_documentation_shows_the_table() {
     let config = DirectoryConfig { design: mb_processor::directory::protocol::DeviceTransactions::OptCache, ..tiny() };
     let table = Protocol::new(config.design, true).to_string();
-    let page = include_str!("../../../docs/coherence.md");
-    assert!(page.contains(&table), "docs/coherence.md has another table; expected:\n{table}");
+    let page = include_str!("../../docs/coherence.md");
+    assert!(page.contains(&table), "processor/docs/coherence.md has another table; expected:\n{table}");
 }

@@ -218,7 +218,7 @@ fn ready<H: Visible>(hart: &mut H, arguments: &[u64], stack: u64) {
 
 #[test]
 fn every_instruction_of_the_page_is_in_a_table() {
-    let page = include_str!("../../../docs/processors.md");
+    let page = include_str!("../../docs/processors.md");
     for (heading, table) in [("### PPC32", include_str!("ppc32.txt")), ("### RV64", include_str!("rv64.txt"))] {
         let section =
             page.split(heading).nth(1).and_then(|rest| rest.split("\n#").next()).expect("a section of the page");

@@ -58,7 +58,7 @@ def command() -> None:
       matchbench chip protocol
       matchbench chip protocol --design base --no-migratory
 
-    The chip executes these tables; docs/coherence.md explains their terms.
+    The chip executes these tables; processor/docs/coherence.md explains their terms.
     """
 )
 @click.option(

@@ -21,7 +21,7 @@ from matchbench.record.run import Recording, record
       matchbench record -o traces/app -- srun -n 64 ./app
 
     The program must be linked dynamically with MPI, load it, or be linked with the recorder
-    (recorder/README.md). Other profiling tools, linked or preloaded, stay in effect and see each call
+    (recorder/docs/recorder.md). Other profiling tools, linked or preloaded, stay in effect and see each call
     before the recorder. DIR must be on a file system that all ranks share. A trace is complete, stopped
     (by a full disk), cut (by a signal) or aborted (by MPI_Abort). Exit status: that of the program if
     it is not 0; 1 if the trace is not complete; 2 bad input.

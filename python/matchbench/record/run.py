@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Starts an MPI program with the recorder in every rank, and reports what was recorded.
 
-`recorder/README.md` specifies the environment that the ranks need. The ranks write the trace themselves, so
+`recorder/docs/recorder.md` specifies the environment that the ranks need. The ranks write the trace themselves, so
 that it stays readable after a crash.
 """
 
@@ -37,9 +37,9 @@ WAIT_SECONDS = 10
 _LIBRARY = "libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
 _MAGIC = b"MBTRACE\x01"
-_NOTES = "notes.tmp"  # recorder/README.md
+_NOTES = "notes.tmp"  # recorder/docs/recorder.md
 _LOADED, _PLACED, _SPAWNED, _REFUSED = b"lmsx"
-_PAGE = "recorder/README.md"
+_PAGE = "recorder/docs/recorder.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +285,7 @@ def look(directory: Path, files: Sequence[Path], exit_status: int, notes: Counte
     exit_status
         That of the program.
     notes
-        The letters that the recorder left (`recorder/README.md`).
+        The letters that the recorder left (`recorder/docs/recorder.md`).
     """
     ranks = tuple(sorted(filter(None, map(_read_rank, files)), key=lambda rank: rank.rank))
     recording = Recording(

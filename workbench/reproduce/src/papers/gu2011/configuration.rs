@@ -17,7 +17,7 @@ const INPUT: &str = "an input of the model, which its structures give back";
 const FEWER: &str = "about the protocol of another simulator; ours has fewer states";
 const COPIES: &str = "what the transport `shm` of `moped/mpi` is written to do";
 const DEVICE: &str = "what the device of `moped` is built to do; its tests compare each step with formulas";
-const TABLE: &str = "what the table of `docs/coherence.md` has; the model checker explores it";
+const TABLE: &str = "what the table of `processor/docs/coherence.md` has; the model checker explores it";
 const BACKOFF: &str = "what the preset `published_backoff` does, which breaks MPI's order; the default is corrected";
 const SYSTEM: &str =
     "of the simulated system; the chip has 1 GiB, a kernel of its own and a RISC-V core in place of it";
