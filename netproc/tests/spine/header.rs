@@ -30,7 +30,7 @@ fn constants(header: &str) -> BTreeMap<String, u64> {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("netproc")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("spine")
 }
 
 fn source(name: &str) -> &'static str {
