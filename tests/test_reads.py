@@ -36,7 +36,11 @@ def listed(*patterns: str) -> list[str]:
 @pytest.mark.parametrize(
     ("test", "read", "not_read"),
     [
-        ("test_chip", ["processor/docs/coherence.md", "tests/test_chip.py"], ["docs/tour.md", "tests/test_cpu.py"]),
+        (
+            "test_chip",
+            ["processor/docs/coherence.md", "tests/test_chip.py"],
+            ["docs/tour.md", "tests/test_cpu.py"],
+        ),
         ("test_reproduce", ["docs/reproduce.md"], ["CHANGELOG.md", "README.md", "fuzz/Cargo.toml"]),
         # It imports from a test, and names a page in a folder.
         ("test_conform_unfinished", ["tests/test_conform_search.py"], ["tests/test_mpi_conform.py"]),

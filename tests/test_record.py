@@ -70,7 +70,9 @@ def test_a_directory_that_holds_a_trace_is_refused(
 
 
 NOTHING = "matchbench: no MPI rank was recorded: "
-RELINK = "link it with libmatchbench-record.a (recorder/docs/recorder.md, section `Statically linked programs`)"
+RELINK = (
+    "link it with libmatchbench-record.a (recorder/docs/recorder.md, section `Statically linked programs`)"
+)
 VERSION_ONLY = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit\n"
 
 

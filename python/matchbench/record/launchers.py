@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Gives the recorder's variables to every rank of a launch, beside other tools (`recorder/docs/recorder.md`)."""
+"""Gives the recorder's variables to every rank, beside other tools (`recorder/docs/recorder.md`)."""
 
 import itertools
 import shutil

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Starts an MPI program with the recorder in every rank, and reports what was recorded.
 
-`recorder/docs/recorder.md` specifies the environment that the ranks need. The ranks write the trace themselves, so
-that it stays readable after a crash.
+`recorder/docs/recorder.md` specifies the environment that the ranks need. The ranks write the trace
+themselves, so that it stays readable after a crash.
 """
 
 import datetime as dt
