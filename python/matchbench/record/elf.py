@@ -8,12 +8,41 @@ import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _IDENT = b"\x7fELF\x02\x01"  # 64-bit, little-endian: the platforms of the recorder
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+
+
+class _Section(NamedTuple):
+    """A section header (`Elf64_Shdr`)."""
+
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+class _Symbol(NamedTuple):
+    """An entry of a symbol table (`Elf64_Sym`)."""
+
+    name: int
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+
 _BEGIN = {b"PMPI_Init", b"PMPI_Init_thread", b"PMPI_Session_init"}
 _LONGEST = 18  # bytes of the longest of them, and one more
 _DYNAMIC, _INTERPRETER, _SYMBOLS = 2, 3, 2  # PT_DYNAMIC, PT_INTERP, SHT_SYMTAB
@@ -75,12 +104,12 @@ def _is_program(content: mmap.mmap, segments: list[tuple[int, ...]]) -> bool:
 
 def _defines(content: mmap.mmap, sections: int, count: int) -> bool:
     """Whether the symbol table defines MPI's first call; without one, whether MPI's messages are there."""
-    table = [_SECTION.unpack_from(content, sections + at * _SECTION.size) for at in range(count)]
-    symbols = next((each for each in table if each[1] == _SYMBOLS), None)
+    table = [_Section(*_SECTION.unpack_from(content, sections + at * _SECTION.size)) for at in range(count)]
+    symbols = next((section for section in table if section.type == _SYMBOLS), None)
     if symbols is None:
         return any(content.find(text) >= 0 for text in (b"MPICH Version:", b"Open MPI v", b"mpich error"))
-    names = table[symbols[6]]
-    start = names[4]
-    each = range(symbols[4], symbols[4] + symbols[5] - _SYMBOL.size + 1, _SYMBOL.size)
-    defined = (symbol[0] for at in each if (symbol := _SYMBOL.unpack_from(content, at))[3] != 0)
-    return any(content[start + name : start + name + _LONGEST].split(b"\0")[0] in _BEGIN for name in defined)
+    names = table[symbols.link].offset
+    places = range(symbols.offset, symbols.offset + symbols.size - _SYMBOL.size + 1, _SYMBOL.size)
+    entries = (_Symbol(*_SYMBOL.unpack_from(content, place)) for place in places)
+    defined = (names + entry.name for entry in entries if entry.section)
+    return any(content[start : start + _LONGEST].split(b"\0")[0] in _BEGIN for start in defined)
