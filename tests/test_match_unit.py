@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu` as a process, and the files of entries and headers."""
+"""`matchbench match_unit` as a process, and the files of entries and headers."""
 
 import csv
 import json
@@ -46,7 +46,7 @@ def test_an_entry_that_matched_is_kept_or_removed(matchbench: Command, tmp_path:
     )
     for choice, match in (("keep", "from rank 3, tag 7"), ("remove", "no match")):
         words = ("--headers", "twice.csv", "--after-match", choice, "-o", f"{choice}.csv")
-        done = matchbench("mu", "run", "mpi", "--list", LIST, *words)
+        done = matchbench("match_unit", "run", "mpi", "--list", LIST, *words)
         assert (done.returncode, done.stderr) == (0, "")
         with (tmp_path / f"{choice}.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -278,7 +278,7 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
             ("mpi", "--headers", HEADERS, "--preset", "tanabe2013"),
             "engine `microcode` has no preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
         ),
-        (("mpi",), "Missing option '-H' / '--headers' (see `matchbench mu run --help`)"),
+        (("mpi",), "Missing option '-H' / '--headers' (see `matchbench match_unit run --help`)"),
         (
             ("mpi", "--headers", HEADERS, "-o", "x.txt"),
             "x.txt: unknown suffix; expected a .csv or .json file",
@@ -289,7 +289,7 @@ def test_wrong_words_are_rejected(
     matchbench: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
-    done = matchbench("mu", "run", *words)
+    done = matchbench("match_unit", "run", *words)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"matchbench: {message}\n")
 
 
@@ -297,7 +297,7 @@ def test_a_program_that_breaks_the_protocol_fails_at_its_line(matchbench: Comman
     (tmp_path / "stuck.mb").write_text(
         "; takes words for ever, answers nothing\nloop: wait || _ = in || goto loop\nnop\nnop\n"
     )
-    done = matchbench("mu", "run", "stuck.mb", *INPUTS)
+    done = matchbench("match_unit", "run", "stuck.mb", *INPUTS)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "matchbench: stuck.mb:2: word 0: waits for item 2, which is sent only after an answer for item 0; "
@@ -307,22 +307,26 @@ def test_a_program_that_breaks_the_protocol_fails_at_its_line(matchbench: Comman
 
 def test_a_program_with_errors_shows_them_at_their_places(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "bad.mb").write_text("a0 = 1\n")
-    done = matchbench("mu", "run", "bad.mb", *INPUTS)
+    done = matchbench("match_unit", "run", "bad.mb", *INPUTS)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("bad.mb:1:1: error: ")
 
 
 def test_an_image_runs_like_its_text(matchbench: Command) -> None:
     text = ROOT / "match_unit" / "ucode" / "portals4.mb"
-    assert matchbench("asm", text, "-o", "portals4.img").returncode == 0
-    answers = [matchbench("mu", "run", program, *INPUTS) for program in ("portals4", text, "portals4.img")]
+    assert matchbench("match_unit", "asm", text, "-o", "portals4.img").returncode == 0
+    answers = [
+        matchbench("match_unit", "run", program, *INPUTS) for program in ("portals4", text, "portals4.img")
+    ]
     assert {(done.returncode, done.stderr) for done in answers} == {(0, "")}
     # An image has no names of registers.
     assert len({done.stdout.partition("registers at the end")[0] for done in answers}) == 1
 
 
 def test_a_profile_adds_up(matchbench: Command) -> None:
-    done = matchbench("mu", "profile", "portals_hemmert2007", *INPUTS, "--set", "memory_latency=40", "--json")
+    done = matchbench(
+        "match_unit", "profile", "portals_hemmert2007", *INPUTS, "--set", "memory_latency=40", "--json"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     parts = found["profile"]["parts"]
@@ -339,7 +343,9 @@ def test_a_profile_adds_up(matchbench: Command) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path, program: str) -> None:
     slow = ("--set", "memory_latency=60")
-    done = matchbench("mu", "trace", program, *INPUTS, *slow, "--kanata", "run.kanata", "--vcd", "run.vcd")
+    done = matchbench(
+        "match_unit", "trace", program, *INPUTS, *slow, "--kanata", "run.kanata", "--vcd", "run.vcd"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     setup = Setup(program, read_list(LIST), read_headers(HEADERS), parameters={"memory_latency": 60})
     rows = [row for piece in setup.advance(setup.unit(), rows=True) for row in piece["rows"]]
@@ -386,16 +392,16 @@ def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path,
 
 
 def test_a_window_shows_its_cycles_only(matchbench: Command) -> None:
-    done = matchbench("mu", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20:22")
+    done = matchbench("match_unit", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20:22")
     assert done.returncode == 0
     assert [line[:6].strip() for line in done.stdout.splitlines()[1:] if line[:6].strip()] == [
         "20",
         "21",
         "22",
     ]
-    done = matchbench("mu", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20")
+    done = matchbench("match_unit", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "20")
     assert (done.returncode, done.stderr) == (2, "matchbench: --cycles: found `20`, expected FIRST:LAST\n")
-    done = matchbench("mu", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "9:3")
+    done = matchbench("match_unit", "trace", "portals_hemmert2007", *INPUTS, "--cycles", "9:3")
     assert (done.returncode, done.stderr) == (
         2,
         "matchbench: --cycles: found `9:3`, expected FIRST to be at most LAST; exchange them\n",
@@ -404,7 +410,7 @@ def test_a_window_shows_its_cycles_only(matchbench: Command) -> None:
 
 def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "stuck.mb").write_text("loop: wait || _ = in || goto loop\nnop\nnop\n")
-    done = matchbench("mu", "trace", "stuck.mb", *INPUTS, "--kanata", "stuck.kanata")
+    done = matchbench("match_unit", "trace", "stuck.mb", *INPUTS, "--kanata", "stuck.kanata")
     assert done.returncode == 1
     taken = 8 + 2 * 8  # the header and the two entries that are sent before an answer
     assert (done.stdout.count("took "), done.stdout.count("branch taken")) == (taken, taken)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu debug` on a terminal, on a pipe and with a script."""
+"""`matchbench match_unit debug` on a terminal, on a pipe and with a script."""
 
 import contextlib
 import os
@@ -16,17 +16,17 @@ from tests.test_match_unit import INPUTS
 
 
 class Terminal:
-    """`mu debug` on a terminal of its own."""
+    """`match_unit debug` on a terminal of its own."""
 
     def __init__(self, *words: str | Path) -> None:
         """Start it and wait for its prompt."""
         self.process, self.screen = pty.fork()
         if self.process == 0:
-            command = [sys.executable, "-m", "matchbench", "mu", "debug", *map(str, words)]
+            command = [sys.executable, "-m", "matchbench", "match_unit", "debug", *map(str, words)]
             os.execve(sys.executable, command, {**os.environ, "TERM": "dumb", "COLUMNS": "200"})  # noqa: S606 - our own command
         self.read()
 
-    def read(self, end: str = "(mu) ") -> str:
+    def read(self, end: str = "(match_unit) ") -> str:
         """Return what appears up to the next prompt, or another end."""
         seen = ""
         while not seen.endswith(end):
@@ -35,7 +35,7 @@ class Terminal:
             seen += os.read(self.screen, 4096).decode().replace("\r\n", "\n")
         return seen
 
-    def type(self, keys: str, end: str = "(mu) ") -> str:
+    def type(self, keys: str, end: str = "(match_unit) ") -> str:
         """Type keys and return what appears up to the next prompt, or another end."""
         os.write(self.screen, keys.encode())
         return self.read(end)
@@ -77,7 +77,7 @@ def test_a_terminal_session_survives_errors_and_interrupts() -> None:
 
 def test_steps_end_when_no_header_is_left() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "matchbench", "mu", "debug", "mpi", *map(str, INPUTS)],
+        [sys.executable, "-m", "matchbench", "match_unit", "debug", "mpi", *map(str, INPUTS)],
         input="step 1000000000\nquit\n",
         capture_output=True,
         text=True,
@@ -97,6 +97,6 @@ def test_a_script_tells_whether_it_went_well(matchbench: Command, tmp_path: Path
         ("mpi", "wrong.txt", 2),
         ("stuck.mb", "good.txt", 1),
     ):
-        done = matchbench("mu", "debug", program, *INPUTS, "--script", script)
+        done = matchbench("match_unit", "debug", program, *INPUTS, "--script", script)
         assert (done.returncode, done.stderr) == (status, "")
-        assert done.stdout.count("(mu) continue") == 1
+        assert done.stdout.count("(match_unit) continue") == 1

@@ -23,7 +23,7 @@ def _packed_wrongly() -> str:
 def test_the_template_runs_in_a_comparison(
     matchbench: Command, tmp_path: Path, halo: mb.Trace, items: str
 ) -> None:
-    assert matchbench("mu", "new", "mine.mb", "--items", items).returncode == 0
+    assert matchbench("match_unit", "new", "mine.mb", "--items", items).returncode == 0
     path = tmp_path / "mine.mb"
     engine = mb.engine("microcode:mpi", program=str(path))
     results = mb.compare(halo, [engine, "microcode:mpi"])
@@ -129,17 +129,17 @@ def test_debug_stops_at_conditions_and_changes_and_writes_registers(
         "break posted if ours == 2; continue; print ours; delete all; "
         "watch handle; finish; unwatch handle; finish"
     )
-    done = matchbench("mu", "debug", "mpi", *inputs, "-x", script)
+    done = matchbench("match_unit", "debug", "mpi", *inputs, "-x", script)
     assert done.returncode == 0, done.stdout
     assert ", if ours == 0x2" in done.stdout
     assert "t3 ours = 0x2" in done.stdout
     assert "changed: handle = 0x2, 0x1 before" in done.stdout
     assert done.stdout.count("answered in cycle") == 2
     script = "run-to posted; set bits 1; step 2; back 1; finish"
-    changed = matchbench("mu", "debug", "mpi", *inputs, "-x", script)
+    changed = matchbench("match_unit", "debug", "mpi", *inputs, "-x", script)
     assert "header[0]: posted[0]" in changed.stdout, changed.stdout
     script = "break posted if ours ~ 2; set a0 1; watch nothing"
-    refused = matchbench("mu", "debug", "mpi", *inputs, "-x", script)
+    refused = matchbench("match_unit", "debug", "mpi", *inputs, "-x", script)
     assert refused.returncode == 2
     assert "expected if NAME OP NUMBER" in refused.stdout
     assert "found a constant, expected a register" in refused.stdout

@@ -92,7 +92,9 @@ def test_the_command_exports_a_communicator_and_mu_runs_the_template_on_it(
     with mb.Trace.open(CG) as trace:
         (communicator,) = mb.size(trace, costs=[]).needs["communicator"].drop_nulls().unique()
     chosen = str(communicator)
-    done = matchbench("trace", "export", CG, "--mu", "--communicator", chosen, "--headers", "50", "-o", "m")
+    done = matchbench(
+        "trace", "export", CG, "--match-unit", "--communicator", chosen, "--headers", "50", "-o", "m"
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("cg-32: rank ")
     assert f"{Path('m/headers.toml')}: " in done.stdout
@@ -100,27 +102,27 @@ def test_the_command_exports_a_communicator_and_mu_runs_the_template_on_it(
     assert all(name.endswith(f", communicator {chosen})") for name in names)
     inputs = ("--list", "m/list.toml", "--headers", "m/headers.toml")
     for items in ("4", "8", "16"):
-        assert matchbench("mu", "new", f"mine{items}.mb", "--items", items).returncode == 0
-        ran = matchbench("mu", "run", f"mine{items}.mb", *inputs)
+        assert matchbench("match_unit", "new", f"mine{items}.mb", "--items", items).returncode == 0
+        ran = matchbench("match_unit", "run", f"mine{items}.mb", *inputs)
         assert (ran.returncode, ran.stderr) == (0, "")
         assert ran.stdout.count("\n") > len(names)
 
 
 def test_an_answer_that_is_not_expected_is_named_with_status_1(matchbench: Command, tmp_path: Path) -> None:
-    assert matchbench("trace", "export", HALO, "--mu", "--headers", "20", "-o", "m").returncode == 0
+    assert matchbench("trace", "export", HALO, "--match-unit", "--headers", "20", "-o", "m").returncode == 0
     headers = tmp_path / "m/headers.toml"
     text = headers.read_text()
     (first, *_) = read_headers(headers)
     assert first.expect != NO_MATCH
     headers.write_text(text.replace(f'expect = "{first.expect}"', f'expect = "{NO_MATCH}"', 1))
     inputs = ("--list", "m/list.toml", "--headers", "m/headers.toml")
-    done = matchbench("mu", "run", "mpi", *inputs)
+    done = matchbench("match_unit", "run", "mpi", *inputs)
     assert done.returncode == 1
     assert (
         done.stderr == f"matchbench: header `{first.name}`: found `{first.expect}`, expected `{NO_MATCH}`\n"
     )
     headers.write_text(text.replace(f'expect = "{first.expect}"', 'expect = "nobody"', 1))
-    done = matchbench("mu", "run", "mpi", *inputs)
+    done = matchbench("match_unit", "run", "mpi", *inputs)
     assert done.returncode == 2
     assert (
         "field `expect`: found `nobody`, expected the name of an item or of an earlier header" in done.stderr
@@ -141,7 +143,7 @@ def test_an_answer_that_is_not_expected_is_named_with_status_1(matchbench: Comma
 def test_wrong_input_of_an_export_is_refused(
     matchbench: Command, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    done = matchbench("trace", "export", HALO, "--mu", "-o", "m", *words)
+    done = matchbench("trace", "export", HALO, "--match-unit", "-o", "m", *words)
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "m").exists()
@@ -151,11 +153,11 @@ def test_options_of_mu_need_mu_and_an_earlier_export_is_kept(matchbench: Command
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--rank", "3")
     assert (done.returncode, done.stderr) == (
         2,
-        "matchbench: --rank: found without --mu; add --mu, or leave it out\n",
+        "matchbench: --rank: found without --match-unit; add --match-unit, or leave it out\n",
     )
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--network", "slingshot")
-    assert "--network: found without --mu" in done.stderr
-    words = ("trace", "export", HALO, "--mu", "--headers", "3", "-o", "m")
+    assert "--network: found without --match-unit" in done.stderr
+    words = ("trace", "export", HALO, "--match-unit", "--headers", "3", "-o", "m")
     assert matchbench(*words).returncode == 0
     kept = (tmp_path / "m/list.toml").read_bytes()
     assert matchbench(*words, "--rank", "1").returncode == 2

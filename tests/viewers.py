@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Readers of the files of `matchbench mu trace` for viewers, Kanata and VCD, independent of their writers."""
+"""Readers of the Kanata and VCD files of `match_unit trace`, independent of their writers."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -15,7 +15,7 @@ const LOOP: usize = 8;
 const HEAD: &str = "\
 ; A match program: MPI matching on the posted and the unexpected list. Change it, and run it with
 ;
-;   matchbench mu run FILE --list list.toml --headers headers.toml
+;   matchbench match_unit run FILE --list list.toml --headers headers.toml
 ;   matchbench compare TRACE --engine microcode --set program=FILE
 ;
 ; The list manager streams a header of 8 words and then items of ITEMS words, oldest first. The program answers each

@@ -38,17 +38,15 @@ COMMANDS = {
     "engine": ("engines.own_command", "Write and test a receive engine of your own: new, test."),
     "generate": ("trace.generate_command", "Generate a trace of any size from a communication pattern."),
     "mpi": ("mpi.command", "Measure and check your own MPI library: bench, conform."),
-    "asm": ("match_unit.assemble_command", "Assemble a program for the match unit."),
-    "disasm": ("match_unit.disassemble_command", "Disassemble an image."),
     "chip": ("chip.command", "Run MPI programs on a simulated chip with MOPED: run, protocol."),
     "netproc": (
         "netproc.command",
         "Run packet handlers on network processors: run, compare, build, generate.",
     ),
     "cpu": ("cpu.command", "Run static RISC-V programs for Linux on core models: run, show, cores."),
-    "mu": (
+    "match_unit": (
         "match_unit.command",
-        "Write and run a match program on the match unit: new, run, trace, debug, profile.",
+        "Write and run a match program: new, asm, disasm, run, trace, debug, profile.",
     ),
 }
 """Command -> its module below `matchbench`, and its line in the overview."""

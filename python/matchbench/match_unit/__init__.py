@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu`, `asm` and `disasm`: match programs on the match unit."""
+"""`matchbench match_unit`, `asm` and `disasm`: match programs on the match unit."""

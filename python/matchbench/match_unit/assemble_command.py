@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench asm`: from the source text of a match program to the image that a match unit loads."""
+"""`matchbench match_unit asm`: from the text of a match program to the image that a unit loads."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from matchbench.display.output import whole_file
     Examples:
 
     \b
-      matchbench asm program.mb
-      matchbench asm program.mb -o program.img
-      matchbench asm program.mb --listing
+      matchbench match_unit asm program.mb
+      matchbench match_unit asm program.mb -o program.img
+      matchbench match_unit asm program.mb --listing
 
     Exit status: 0 done, 2 bad input.
     """,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu`: a match program on the match unit, cycle by cycle."""
+"""`matchbench match_unit`: a match program on the match unit, cycle by cycle."""
 
 import csv
 import json
@@ -13,6 +13,7 @@ from matchbench import MatchbenchError, _native
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import whole_file
+from matchbench.match_unit.assemble_command import command as assemble
 from matchbench.match_unit.common import (
     BAD_INPUT,
     CHECK_FAILED,
@@ -26,6 +27,7 @@ from matchbench.match_unit.common import (
     show_registers,
     show_totals,
 )
+from matchbench.match_unit.disassemble_command import command as disassemble
 from matchbench.match_unit.files import read_text
 from matchbench.match_unit.profile_command import profile
 from matchbench.match_unit.program import Report, Setup
@@ -37,14 +39,14 @@ MOST_WRONG = 5
 
 @click.group(
     cls=WholeSummaries,
-    name="mu",
+    name="match_unit",
     epilog="""
     Examples:
 
     \b
-      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
-      matchbench mu profile mine.mb --list list.toml --headers headers.toml
-      matchbench mu new mine.mb
+      matchbench match_unit run portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench match_unit profile mine.mb --list list.toml --headers headers.toml
+      matchbench match_unit new mine.mb
 
     PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: source text or an image.
     `docs/match_unit.md` is a tour and describes the files of items and headers.
@@ -61,9 +63,9 @@ def command() -> None:
     Examples:
 
     \b
-      matchbench mu run portals_hemmert2007 --list list.toml --headers headers.toml
-      matchbench mu run mine.mb --list list.csv --headers headers.csv --set memory_latency=40
-      matchbench mu run mpi --list list.toml --headers headers.toml --after-match append -o answers.json
+      matchbench match_unit run portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench match_unit run mine.mb --list list.csv --headers headers.csv --set memory_latency=40
+      matchbench match_unit run mpi --list list.toml --headers headers.toml --after-match append -o a.json
 
     Times are cycles. begun: the list manager starts to send the header; answered: it acts on the answer.
     """
@@ -130,9 +132,9 @@ def _compare(setup: Setup, report: Report) -> int:
     Examples:
 
     \b
-      matchbench mu debug portals_hemmert2007 --list list.toml --headers headers.toml
-      matchbench mu debug mine.mb --list list.toml --headers headers.toml -x "run-to fast; registers"
-      matchbench mu debug mine.mb --list list.toml --headers headers.toml --script commands.txt
+      matchbench match_unit debug portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench match_unit debug mine.mb --list list.toml --headers headers.toml -x "run-to fast; registers"
+      matchbench match_unit debug mine.mb --list list.toml --headers headers.toml --script commands.txt
 
     Without -x and --script, commands come from the terminal, or line by line from standard input.
     Exit status: 0 done, 1 the program violated the protocol in a script, 2 bad input or a rejected
@@ -168,8 +170,8 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     Examples:
 
     \b
-      matchbench mu new mine.mb
-      matchbench mu new small.mb --items 4
+      matchbench match_unit new mine.mb
+      matchbench match_unit new small.mb --items 4
       matchbench compare traces/halo3d-64.tar.xz --engine microcode --set program=mine.mb
     """
 )
@@ -188,5 +190,7 @@ def new(path: Path, items: str, *, force: bool) -> None:
     tables.line(f"{path}: MPI matching with items of {items} words")
 
 
+command.add_command(assemble)
+command.add_command(disassemble)
 command.add_command(trace)
 command.add_command(profile)

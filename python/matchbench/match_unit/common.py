@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Options, results and texts that the commands of `matchbench mu` share."""
+"""Options, results and texts that the commands of `matchbench match_unit` share."""
 
 import math
 import sys

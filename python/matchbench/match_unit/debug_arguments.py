@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Arguments of the commands of `matchbench mu debug`: what was typed, checked."""
+"""Arguments of the commands of `matchbench match_unit debug`: what was typed, checked."""
 
 from matchbench import MatchbenchError, _native
 from matchbench.match_unit.program import REGISTERS, Setup

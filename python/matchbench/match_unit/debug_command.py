@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The debugger of `matchbench mu debug`: commands in, text out.
+"""The debugger of `matchbench match_unit debug`: commands in, text out.
 
 Contract: an invalid command prints one line, and the session continues. The match unit is deterministic, so
 `back` restarts the session and stops earlier.

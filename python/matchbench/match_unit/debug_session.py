@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Sessions of `matchbench mu debug`: a script, or a terminal with history and completion."""
+"""Sessions of `matchbench match_unit debug`: a script, or a terminal with history and completion."""
 
 from collections.abc import Iterable, Iterator
 
 from matchbench.display import tables
 from matchbench.match_unit.debug_command import Debugger
 
-PROMPT = "(mu) "
+PROMPT = "(match_unit) "
 
 
 def run_script(debugger: Debugger, lines: Iterable[str]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What `matchbench mu debug` shows: the program, registers, FIFOs and lists."""
+"""What `matchbench match_unit debug` shows: the program, registers, FIFOs and lists."""
 
 from matchbench.display import tables
 from matchbench.match_unit.common import answer_text, write_text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench disasm`: the image of a match program back to text."""
+"""`matchbench match_unit disasm`: the image of a match program back to text."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from matchbench import _native
     Examples:
 
     \b
-      matchbench disasm program.img
-      matchbench disasm program.img --listing
+      matchbench match_unit disasm program.img
+      matchbench match_unit disasm program.img --listing
 
     Exit status: 0 done, 2 bad input.
     """,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu profile`: cycles by label, by stall cause and by slot."""
+"""`matchbench match_unit profile`: cycles by label, by stall cause and by slot."""
 
 import json
 import sys
@@ -18,8 +18,8 @@ from matchbench.native_types import MatchProfile
     Examples:
 
     \b
-      matchbench mu profile portals_hemmert2007 --list list.toml --headers headers.toml
-      matchbench mu profile mine.mb --list list.toml --headers headers.toml --json > profile.json
+      matchbench match_unit profile portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench match_unit profile mine.mb --list list.toml --headers headers.toml --json > profile.json
     """
 )
 @inputs

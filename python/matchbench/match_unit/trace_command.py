@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""`matchbench mu trace`: every issued word as text, and the run as files for viewers."""
+"""`matchbench match_unit trace`: every issued word as text, and the run as files for viewers."""
 
 import sys
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ from matchbench.native_types import Advanced, MatchUnitAnswer
     Examples:
 
     \b
-      matchbench mu trace portals_hemmert2007 --list list.toml --headers headers.toml
-      matchbench mu trace portals_hemmert2007 --list list.toml --headers headers.toml --cycles 200:260
-      matchbench mu trace mine.mb --list list.toml --headers headers.toml --kanata mine.kanata --vcd mine.vcd
+      matchbench match_unit trace portals_hemmert2007 --list list.toml --headers headers.toml
+      matchbench match_unit trace portals_hemmert2007 --list list.toml --headers headers.toml --cycles 200:260
+      matchbench match_unit trace mine.mb --list list.toml --headers headers.toml --vcd mine.vcd
 
     in, out: words in the FIFOs at the end of the cycle. A line with `...` shows stall cycles.
     """

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 CHECK_FAILED = 1
 
-_OF_MU = {
+_OF_SNAPSHOT = {
     **{name: f"--{name}" for name in ("rank", "communicator", "headers", "clock")},
     "start": "--from",
     "engine": "--on",
     **OPTIONS,
 }
-"""Options of `export --mu` by the name of the argument."""
+"""Options of `export --match-unit` by the name of the argument."""
 
 trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
 
@@ -52,7 +52,7 @@ def _open(path: Path) -> Trace:
       matchbench trace check out/mine
       matchbench trace stats out/mine
       matchbench trace export out/mine -o mine.parquet
-      matchbench trace export out/mine --mu -o snapshot
+      matchbench trace export out/mine --match-unit -o snapshot
 
     TRACE is a trace's directory or NAME.tar.xz.
     """,
@@ -297,12 +297,12 @@ def _show_ranks(found: TraceStats) -> None:
 
     \b
       matchbench trace export out/mine -o mine.parquet
-      matchbench trace export out/mine --mu -o snapshot
-      matchbench trace export out/mine --mu --rank 3 --communicator 0 --headers 1000 -o snapshot
-      matchbench mu run mine.mb --list snapshot/list.toml --headers snapshot/headers.toml
+      matchbench trace export out/mine --match-unit -o snapshot
+      matchbench trace export out/mine --match-unit --rank 3 --communicator 0 --headers 1000 -o snapshot
+      matchbench match_unit run mine.mb --list snapshot/list.toml --headers snapshot/headers.toml
 
-    `--mu` writes DIR/list.toml and DIR/headers.toml: the lists of a rank before its deepest search, and its
-    operations from then on, in the order of a replay.
+    `--match-unit` writes DIR/list.toml and DIR/headers.toml: the lists of a rank before its deepest search,
+    and its operations from then on, in the order of a replay.
     """
 )
 @trace_argument
@@ -312,46 +312,50 @@ def _show_ranks(found: TraceStats) -> None:
     metavar="FILE|DIR",
     type=click.Path(path_type=Path),
     required=True,
-    help="Parquet file, or with --mu a directory.",
+    help="Parquet file, or with --match-unit a directory.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing FILE, or an earlier export in DIR.")
-@click.option("--mu", "as_mu", is_flag=True, help="Write lists and headers for `matchbench mu`.")
-@click.option("--rank", metavar="N", type=int, help="With --mu: a rank. [the one with the deepest search]")
+@click.option("--match-unit", is_flag=True, help="Write lists and headers for `matchbench match_unit`.")
+@click.option(
+    "--rank", metavar="N", type=int, help="With --match-unit: a rank. [the one with the deepest search]"
+)
 @click.option(
     "--communicator",
     metavar="N",
     type=click.IntRange(0),
-    help="With --mu: entries of one communicator only. [all]",
+    help="With --match-unit: entries of one communicator only. [all]",
 )
 @click.option(
     "--from",
     "start",
     type=click.Choice(["worst", "start"]),
-    help="With --mu: just before the deepest search, or from the start. [worst]",
+    help="With --match-unit: just before the deepest search, or from the start. [worst]",
 )
-@click.option("--headers", metavar="N", type=int, help="With --mu: maximum number of operations. [100]")
+@click.option(
+    "--headers", metavar="N", type=int, help="With --match-unit: maximum number of operations. [100]"
+)
 @click.option(
     "--on",
     "engine",
     metavar="NAME[:PRESET]",
-    help="With --mu: the engine whose replay orders posts and arrivals. [ideal:zero]",
+    help="With --match-unit: the engine whose replay orders posts and arrivals. [ideal:zero]",
 )
 @click.option(
     "--clock",
     metavar="MHZ",
     type=click.IntRange(1, 100_000),
-    help="With --mu: clock of the match unit. [500]",
+    help="With --match-unit: clock of the match unit. [500]",
 )
 @replay_options
-def export(path: Path, output: Path, *, force: bool, as_mu: bool, **of_mu: Any) -> None:
-    """Write all records to a Parquet file (`spec/results.md`, section 7), or a snapshot for `mu run`."""
-    given = given_option(of_mu, _OF_MU)
-    if not as_mu and given is not None:
-        msg = f"{given}: found without --mu; add --mu, or leave it out"
+def export(path: Path, output: Path, *, force: bool, match_unit: bool, **of_snapshot: Any) -> None:
+    """Write all records to a Parquet file (`spec/results.md`, section 7), or a snapshot of lists."""
+    given = given_option(of_snapshot, _OF_SNAPSHOT)
+    if not match_unit and given is not None:
+        msg = f"{given}: found without --match-unit; add --match-unit, or leave it out"
         raise MatchbenchError(msg)
     trace = _open(path)
-    if as_mu:
-        _export_snapshot(trace, output, force=force, **of_mu)
+    if match_unit:
+        _export_snapshot(trace, output, force=force, **of_snapshot)
         return
     with progress_bar("checking") as progress:
         trace.check(progress=progress)

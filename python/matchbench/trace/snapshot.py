@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The lists of a rank at one point and its next operations, as the files that `matchbench mu run` reads.
+"""The lists of a rank at one point and its next operations, as the files that `match_unit run` reads.
 
 The order of operations is that of a replay. The files have the words that the engine `microcode` gives its
 match unit, and with each header the name of what must match.
@@ -156,7 +156,7 @@ def export_snapshot(
         f"# Rank {rank} of {trace.name} (hash {trace.hash}){of}, from its operation {first} on, "
         f"{snapshot.at_ns:.3f} ns after the start\n"
         f"# of a replay on {label_of(chosen)}, network {config.network}. "
-        f"Made by `matchbench trace export --mu`, matchbench {_native.version()}.\n"
+        f"Made by `matchbench trace export --match-unit`, matchbench {_native.version()}.\n"
     )
     names = _Names(cut)
     with whole_directory(directory, marker=LIST_FILE, force=force) as partial:

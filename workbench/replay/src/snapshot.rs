@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The lists of one receiver at one point of a replay, and the operations from then on: what a match program of the
-//! match unit runs on (`matchbench trace export --mu`).
+//! match unit runs on (`matchbench trace export --match-unit`).
 //!
 //! Contract: the order of operations is that in which an engine accepted them, and outcomes are those of
 //! `spec/matching.md`. Operations are numbered from 0, those of one communicator only if one is asked for; entries of
