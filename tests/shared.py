@@ -16,11 +16,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests import engines_used
 
@@ -46,6 +47,18 @@ def begin() -> None:
     folder = tempfile.mkdtemp(prefix="matchbench-session-")
     os.environ[SESSION] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+@cache
+def claims() -> dict[str, dict[str, Any]]:
+    """Return the claims of the ledger by their ids, in its order."""
+    ledger = tomllib.loads((ROOT / "spec" / "claims.toml").read_text(encoding="utf-8"))
+    every = (
+        claim
+        for section in ledger["section"]
+        for claim in (*section.get("configuration", ()), *section.get("claim", ()))
+    )
+    return {claim["id"]: claim for claim in every}
 
 
 def compile_once() -> dict[str, str]:

@@ -13,6 +13,18 @@ use super::{Claim, ClaimedValue, Evidence, EvidenceKind, Kind, Method, Origin, P
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    section: Vec<Section>,
+}
+
+/// Claims of one paper: rows that describe, then the others.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    paper: String,
+    testable_by: String,
+    #[serde(default)]
+    configuration: Vec<RawClaim>,
+    #[serde(default)]
     claim: Vec<RawClaim>,
 }
 
@@ -20,7 +32,6 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct RawClaim {
     id: Spanned<String>,
-    paper: String,
     #[serde(rename = "where")]
     place: String,
     system: String,
@@ -29,10 +40,10 @@ struct RawClaim {
     value: Toml,
     unit: String,
     conditions: String,
-    kind: String,
-    testable_by: String,
-    origin: String,
-    precision: String,
+    kind: Option<String>,
+    testable_by: Option<String>,
+    origin: Option<String>,
+    precision: Option<String>,
     evidence: Option<RawEvidence>,
     formula: Option<String>,
     note: Option<String>,
@@ -62,11 +73,17 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Claim>, LedgerError> {
         .map_err(|found| error(found.span().map_or(0, |span| span.start), found.message().to_owned()))?;
     let mut seen = BTreeMap::new();
     let mut claims = Vec::new();
-    for raw in file.claim {
+    let with_kinds = file.section.into_iter().flat_map(|section| {
+        let Section { paper, testable_by, configuration, claim } = section;
+        let rows = configuration.into_iter().map(|raw| (raw, Kind::Configuration));
+        let others = claim.into_iter().map(|raw| (raw, Kind::Result));
+        rows.chain(others).map(move |(raw, kind)| (raw, kind, paper.clone(), testable_by.clone()))
+    });
+    for (raw, kind, paper, testable_by) in with_kinds {
         let at = raw.id.span().start;
         let id = raw.id.get_ref().clone();
         let wrong = |what: String| error(at, format!("claim `{id}`: {what}"));
-        let claim = Claim::from_raw(raw).map_err(wrong)?;
+        let claim = Claim::from_raw(raw, kind, paper, &testable_by).map_err(wrong)?;
         if let Some(first) = seen.insert(claim.id.clone(), at) {
             let first = error(first, String::new()).line;
             return Err(error(at, format!("claim `{}`: the id is that of the claim in line {first}", claim.id)));
@@ -77,30 +94,30 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Claim>, LedgerError> {
 }
 
 impl Claim {
-    fn from_raw(raw: RawClaim) -> Result<Self, String> {
+    /// `kind` and `testable_by` are those of the section, for a claim that states none.
+    fn from_raw(raw: RawClaim, kind: Kind, paper: String, testable_by: &str) -> Result<Self, String> {
         let id = raw.id.into_inner();
-        if !is_id(&id, &raw.paper) {
+        if !is_id(&id, &paper) {
             return Err(format!(
-                "found this id; expected `{0}.what` or `{0}.subject.what` for a claim of paper `{0}`, in small letters, digits \
-                 and underscores",
-                raw.paper
+                "found this id; expected `{paper}.what` or `{paper}.subject.what` for a claim of paper `{paper}`, in small \
+                 letters, digits and underscores"
             ));
         }
-        let precision = Precision::from_word("precision", &raw.precision)?;
+        let precision = Precision::from_word("precision", raw.precision.as_deref().unwrap_or("exact"))?;
         let claim = Self {
             value: ClaimedValue::from_toml(precision, raw.value)?,
             id,
-            paper: raw.paper,
+            paper,
             place: raw.place,
             systems: raw.system.split(", ").map(ToOwned::to_owned).collect(),
             statement: raw.statement,
             quantity: raw.quantity,
             unit: raw.unit,
             conditions: raw.conditions,
-            kind: Kind::from_word("kind", &raw.kind)?,
-            testable_by: Method::from_words(&raw.testable_by)?,
+            kind: raw.kind.map_or(Ok(kind), |word| Kind::from_word("kind", &word))?,
+            testable_by: Method::from_words(raw.testable_by.as_deref().unwrap_or(testable_by))?,
             also_by: raw.also_by.iter().flatten().map(|words| Method::from_words(words)).collect::<Result<_, _>>()?,
-            origin: Origin::from_word("origin", &raw.origin)?,
+            origin: Origin::from_word("origin", raw.origin.as_deref().unwrap_or("stated"))?,
             precision,
             evidence: raw.evidence.map(Evidence::from_raw).transpose()?,
             formula: raw.formula,

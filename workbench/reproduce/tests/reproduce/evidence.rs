@@ -188,10 +188,24 @@ fn the_best_setting_of_figure_5_needs_a_prefetch_instruction_of_two_cycles() {
 
 /// One claim of the ledger with other evidence.
 fn with_evidence(id: &str, evidence: &str) -> Result<Vec<Claim>, String> {
-    let start = LEDGER.find(&format!("id = \"{id}\"")).unwrap();
-    let end = start + LEDGER[start..].find("\n\n").unwrap_or(LEDGER.len() - start);
-    let lines = LEDGER[start..end].lines().map(|line| if line.starts_with("evidence = ") { evidence } else { line });
-    let text = format!("[[claim]]\n{}\n", lines.collect::<Vec<_>>().join("\n"));
+    let ledger: toml::Table = LEDGER.parse().unwrap();
+    let mut found = None;
+    for section in ledger["section"].as_array().unwrap() {
+        for list in ["configuration", "claim"] {
+            for claim in section.get(list).and_then(toml::Value::as_array).into_iter().flatten() {
+                if claim["id"].as_str() == Some(id) {
+                    found = Some((section, list, claim.as_table().unwrap().clone()));
+                }
+            }
+        }
+    }
+    let (section, list, mut claim) = found.unwrap();
+    claim.remove("evidence");
+    claim.extend(evidence.parse::<toml::Table>().unwrap());
+    let mut section = section.as_table().unwrap().clone();
+    section.retain(|field, _| !["configuration", "claim"].contains(&field));
+    section.insert(list.to_owned(), vec![claim].into());
+    let text = toml::Table::from_iter([("section".to_owned(), vec![section].into())]).to_string();
     ledger::read("try.toml", &text).map_err(|error| error.to_string())
 }
 
@@ -289,7 +303,7 @@ fn evidence_of_another_form_is_refused() {
     ] {
         assert_eq!(
             with_evidence("hemmert2007.ucode.total", &format!("evidence = {evidence}")).unwrap_err(),
-            format!("try.toml:2: claim `hemmert2007.ucode.total`: {message}")
+            format!("try.toml:8: claim `hemmert2007.ucode.total`: {message}")
         );
     }
 }

@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 
 use mb_reproduce::REGISTRY;
-use mb_reproduce::ledger::{self, Claim, ClaimedValue, Method, Precision};
+use mb_reproduce::ledger::{self, Claim, ClaimedValue, Kind, Method, Origin, Precision};
 
 use crate::common::CLAIMS;
 
 const CLAIM: &str = r#"
-[[claim]]
-id = "hemmert2007.mu.slots"
+[[section]]
 paper = "hemmert2007"
+testable_by = "synthesis"
+[[section.claim]]
+id = "hemmert2007.mu.slots"
 where = "§4.2"
 system = "mu, hw"
 statement = "There are six slots."
@@ -72,6 +74,26 @@ fn a_claim_has_the_fields_of_the_ledger() {
 }
 
 #[test]
+fn what_a_claim_does_not_state_is_that_of_its_section_or_usual() {
+    let unstated = [
+        "kind = \"configuration\"\n",
+        "testable_by = \"rtl sim\"\n",
+        "origin = \"stated\"\n",
+        "precision = \"exact\"\n",
+    ];
+    let text = unstated.iter().fold(CLAIM.to_owned(), |text, field| text.replace(field, ""));
+    let claim = read(&text).unwrap().remove(0);
+    assert_eq!((claim.kind, &claim.testable_by), (Kind::Result, &Method::Synthesis));
+    assert_eq!((claim.origin, claim.precision), (Origin::Stated, Precision::Exact));
+    let fields: Vec<&str> = text.lines().skip(5).collect();
+    let row = format!(
+        "[[section]]\npaper = \"hemmert2007\"\ntestable_by = \"synthesis\"\nconfiguration = [{{ {} }}]",
+        fields.join(", ")
+    );
+    assert_eq!(read(&row).unwrap(), [Claim { kind: Kind::Configuration, ..claim }]);
+}
+
+#[test]
 fn values_have_the_form_that_their_precision_calls_for() {
     assert_eq!(value("rounded", "0.94"), Ok(ClaimedValue::Number(0.94, 2)));
     assert_eq!(value("rounded", "1.0"), Ok(ClaimedValue::Number(1.0, 1)));
@@ -117,13 +139,13 @@ fn a_value_of_another_form_is_refused() {
             "`value` is \"<= a\"; precision at-most calls for a number, \"< number\" or \"<= number\"",
         ),
     ] {
-        assert_eq!(value(precision, text), Err(format!("try.toml:3: claim `hemmert2007.mu.slots`: {message}")));
+        assert_eq!(value(precision, text), Err(format!("try.toml:6: claim `hemmert2007.mu.slots`: {message}")));
     }
 }
 
 #[test]
 fn a_field_that_is_missing_is_named() {
-    assert_eq!(edited("unit = \"slots\"\n", ""), Err("try.toml:2: missing field `unit`".to_owned()));
+    assert_eq!(edited("unit = \"slots\"\n", ""), Err("try.toml:5: missing field `unit`".to_owned()));
 }
 
 #[test]
@@ -131,7 +153,7 @@ fn a_field_that_no_claim_has_is_refused() {
     assert_eq!(
         edited("unit = \"slots\"", "unit = \"slots\"\ncolour = \"red\""),
         Err(
-            "try.toml:11: unknown field `colour`, expected one of `id`, `paper`, `where`, `system`, `statement`, `quantity`, \
+            "try.toml:13: unknown field `colour`, expected one of `id`, `where`, `system`, `statement`, `quantity`, \
              `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `evidence`, `formula`, `note`, `also_by`"
                 .to_owned()
         )
@@ -142,7 +164,7 @@ fn a_field_that_no_claim_has_is_refused() {
 fn an_empty_field_is_refused() {
     assert_eq!(
         edited("unit = \"slots\"", "unit = \" \""),
-        Err("try.toml:3: claim `hemmert2007.mu.slots`: `unit` is empty".to_owned())
+        Err("try.toml:6: claim `hemmert2007.mu.slots`: `unit` is empty".to_owned())
     );
 }
 
@@ -170,13 +192,13 @@ fn an_unknown_word_is_refused() {
         ),
     ] {
         let id = if new == "hemmert2007.Mu" { new } else { "hemmert2007.mu.slots" };
-        assert_eq!(edited(old, new), Err(format!("try.toml:3: claim `{id}`: {message}")));
+        assert_eq!(edited(old, new), Err(format!("try.toml:6: claim `{id}`: {message}")));
     }
 }
 
 #[test]
 fn an_id_that_is_used_twice_is_refused() {
-    let message = "try.toml:19: claim `hemmert2007.mu.slots`: the id is that of the claim in line 3";
+    let message = "try.toml:24: claim `hemmert2007.mu.slots`: the id is that of the claim in line 6";
     assert_eq!(read(&CLAIM.repeat(2)), Err(message.to_owned()));
 }
 
@@ -184,6 +206,6 @@ fn an_id_that_is_used_twice_is_refused() {
 fn what_is_no_toml_is_refused_with_its_line() {
     assert_eq!(
         edited("value = 6", "value = "),
-        Err("try.toml:9: string values must be quoted, expected literal string".to_owned())
+        Err("try.toml:11: string values must be quoted, expected literal string".to_owned())
     );
 }

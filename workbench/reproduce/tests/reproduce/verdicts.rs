@@ -7,9 +7,8 @@ use mb_reproduce::verdict::{Measured, Verdict, judge};
 
 fn claim(precision: &str, value: &str, testable_by: &str) -> Claim {
     let text = format!(
-        "[[claim]]\nid = \"hemmert2007.a.b\"\npaper = \"hemmert2007\"\nwhere = \"1\"\nsystem = \"mu\"\nstatement = \"s\"\nquantity = \"q\"\n\
-         value = {value}\nunit = \"u\"\nconditions = \"c\"\nkind = \"result\"\ntestable_by = \"{testable_by}\"\n\
-         origin = \"stated\"\nprecision = \"{precision}\"\n"
+        "[[section]]\npaper = \"hemmert2007\"\ntestable_by = \"{testable_by}\"\n[[section.claim]]\nid = \"hemmert2007.a.b\"\nwhere = \"1\"\nsystem = \"mu\"\nstatement = \"s\"\nquantity = \"q\"\n\
+         value = {value}\nunit = \"u\"\nconditions = \"c\"\nprecision = \"{precision}\"\n"
     );
     ledger::read("try.toml", &text).unwrap().remove(0)
 }
