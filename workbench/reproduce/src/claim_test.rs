@@ -16,7 +16,8 @@ pub struct ClaimTest<S: 'static> {
     pub id: &'static str,
     /// The measurement, or why there is none.
     pub procedure: Procedure<S>,
-    /// Why the model differs from the paper, where it does.
+    /// Why the model differs from the paper, where it does; numbers of the run are placeholders (see
+    /// [`explanation`](crate::explanation)).
     pub explanation: Option<&'static str>,
 }
 

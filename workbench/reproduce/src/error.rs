@@ -183,6 +183,16 @@ pub enum ReproduceError {
         #[source]
         error: Box<MeasureError>,
     },
+    /// A placeholder in the explanation of a difference stands for nothing.
+    #[error("claim `{id}`: placeholder `{{{placeholder}}}` of its explanation: {what}")]
+    Explanation {
+        /// The claim.
+        id: String,
+        /// The placeholder.
+        placeholder: String,
+        /// What was found and what was expected.
+        what: String,
+    },
     /// The subject of a paper or its figures cannot be made.
     #[error(transparent)]
     Subject(#[from] Box<MeasureError>),

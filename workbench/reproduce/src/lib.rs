@@ -8,8 +8,8 @@
 //! papers                                  one PAPER per folder, and the list of all
 //! registry                                a paper as a value; lookup by key or alias
 //! depth, report, contradictions           curves of a study; verdicts; pairs of statements
-//! figures, claim_test, evidence           what figures are drawn from; how a claim is measured;
-//!                                         what is predicted
+//! figures, claim_test, evidence,          what figures are drawn from; how a claim is measured;
+//! explanation                             what is predicted; numbers inside explanations
 //! study, verdict                          study.toml; the rules by which a claim holds
 //! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
 //! chart                                   series over any axis
@@ -31,6 +31,7 @@ pub mod curve;
 pub mod depth;
 pub mod error;
 pub mod evidence;
+pub mod explanation;
 pub mod figures;
 pub mod formula;
 pub mod ledger;

@@ -6,14 +6,16 @@
 //! draws its figures. [`RegisteredPaper`] hides the type of the subject, so that one list holds all
 //! papers.
 
-use crate::claim_test::ClaimTest;
+use crate::claim_test::{ClaimTest, Interpretation, Procedure};
 use crate::contradictions::{self, Contradiction, ContradictionResult};
 use crate::error::{MeasureError, ReproduceError, StudyError};
 use crate::evidence;
+use crate::explanation::{self, Wanted};
 use crate::figures::{self, Figures};
-use crate::ledger::Claim;
+use crate::ledger::{self, Claim, LEDGER, LEDGER_NAME};
 use crate::report::{self, Finding};
 use crate::study::{Study, StudyFile};
+use crate::verdict::{Measured, Verdict};
 
 /// Computes what the figures of a paper are drawn from. With a number of jobs, everything that only
 /// figures show is run too, that many runs at a time.
@@ -51,12 +53,65 @@ impl<S> Paper<S> {
     /// # Errors
     /// When a measurement cannot be made, or the ledger's evidence for a claim does not stand.
     pub fn findings<'a>(&self, claims: &'a [Claim], subject: &S) -> Result<Vec<Finding<'a>>, ReproduceError> {
+        let mut findings = self.judged(claims, subject)?;
+        for place in 0..findings.len() {
+            let finding = &findings[place];
+            if finding.verdict == Verdict::NotTestable {
+                continue;
+            }
+            let id = finding.claim.id.clone();
+            let value = |wanted: Wanted<'_>| self.value(wanted, &findings, subject);
+            let resolved = explanation::resolve(&finding.reason, value)?;
+            let wrong = |(placeholder, what)| ReproduceError::Explanation { id, placeholder, what };
+            let reason = resolved.map_err(wrong)?;
+            findings[place].reason = reason;
+        }
+        Ok(findings)
+    }
+
+    /// The same without the numbers inside explanations.
+    pub(crate) fn judged<'a>(&self, claims: &'a [Claim], subject: &S) -> Result<Vec<Finding<'a>>, ReproduceError> {
         let own = claims.iter().filter(|claim| claim.paper == self.key);
         let judged = |claim: &'a Claim| {
             evidence::check(claim)?;
             report::judge(claim, self.tests().find(|test| test.id == claim.id), subject)
         };
         own.map(judged).collect()
+    }
+
+    /// What a placeholder stands for: taken from `findings`, or measured if only some claims are judged.
+    fn value(
+        &self,
+        wanted: Wanted<'_>,
+        findings: &[Finding<'_>],
+        subject: &S,
+    ) -> Result<Result<Measured, String>, ReproduceError> {
+        let Wanted { claim: id, interpretation: name, published } = wanted;
+        let judged = findings.iter().find(|finding| finding.claim.id == id);
+        if published {
+            let ledger = ledger::read(LEDGER_NAME, LEDGER).unwrap_or_default();
+            let claim = judged.map(|finding| finding.claim).or_else(|| ledger.iter().find(|claim| claim.id == id));
+            let found = claim.map(|claim| Measured::Text(claim.value.to_string()));
+            return Ok(found.ok_or_else(|| format!("found no claim `{id}`, expected one of the ledger")));
+        }
+        let all: Vec<Interpretation> = if let Some(finding) = judged {
+            finding.interpretations.iter().map(|judged| judged.interpretation.clone()).collect()
+        } else {
+            match self.tests().find(|test| test.id == id).map(|test| &test.procedure) {
+                Some(Procedure::Measure(measure) | Procedure::Shown(measure, _)) => measure(subject)?,
+                _ => Vec::new(),
+            }
+        };
+        let found = all.iter().find(|interpretation| name.is_none_or(|name| interpretation.name == name));
+        Ok(found.map(|found| found.measured.clone()).ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|interpretation| format!("`{}`", interpretation.name)).collect();
+            match name {
+                Some(name) if !names.is_empty() => {
+                    format!("found interpretation `{name}`, expected one of: {}", names.join(", "))
+                }
+                _ => format!("found `{id}`, expected a claim of {} that is measured", self.key),
+            }
+        }))
     }
 
     /// Measures every contradiction of the paper on `subject`.

@@ -12,7 +12,7 @@ const ROWS: [&[&str]; 9] = [
     &["chart"],
     &["benchmarks", "ledger", "probe"],
     &["study", "verdict"],
-    &["figures", "claim_test", "evidence"],
+    &["figures", "claim_test", "evidence", "explanation"],
     &["depth", "report", "contradictions"],
     &["registry"],
     &["papers"],

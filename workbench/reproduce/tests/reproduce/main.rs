@@ -7,6 +7,7 @@ mod common;
 mod contradictions;
 mod crowley2000;
 mod evidence;
+mod explanations;
 mod figure5;
 mod formula;
 mod gu2011;

@@ -15,15 +15,14 @@ use crate::error::MeasureError;
 use crate::statistics::{correlation, mean, variation};
 use crate::verdict::Measured;
 
-const SHARES: &str = "The share of 3DES decides: 8 % of the router's packets and 3 % of the web switch's. The \
-     tables of the paper give the same order (contradiction 26). Lengths of packets were varied, \
-     with those chosen by Table 2 too.";
-const WORKERS: &str = "Our 3DES takes 117,000 instructions for a packet of the Internet mix, three times the \
-     paper's, so that workers limit the scenarios where the paper has the OS thread limit them, \
-     and the units of workers decide: 6 on CMP2, 7 on CMP, 14 on CMP2-8, and 8 on the SMT less \
-     what the OS thread takes. Lengths chosen by Table 2 lower it to 97,000. Fetch policy, idle \
-     threads, registers, bursts, caches, who classifies and order of issue were varied one at a \
-     time; study crowley2000_figures says which verdicts change.";
+const SHARES: &str = "The share of 3DES decides: {crowley2000.t6.router_des3:.0} % of the router's packets and \
+     {crowley2000.t6.web_des3:.0} % of the web switch's. The tables of the paper give the same order \
+     (contradiction 26). Lengths of packets were varied, with those chosen by Table 2 too.";
+const WORKERS: &str = "Our 3DES takes {crowley2000.t2.des3_insts:.0} instructions for a packet of the Internet mix, and the paper's \
+     {crowley2000.t2.des3_insts.published}, so that workers limit the scenarios where the paper has the OS thread \
+     limit them, and the units of workers decide: 6 on CMP2, 7 on CMP, 14 on CMP2-8, and 8 on the SMT less what \
+     the OS thread takes. Lengths chosen by Table 2 lower it. Fetch policy, idle threads, \
+     registers, bursts, caches, who classifies and order of issue were varied one at a time; study crowley2000_figures says which verdicts change.";
 const TREND: &str = "Windows hold the same packets on every processor, and what makes a window slow is 3DES, on \
      CMP as on CMP2. Bursts of 4, 16 and 64 packets were tried.";
 

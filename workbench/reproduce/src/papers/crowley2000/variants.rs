@@ -188,7 +188,7 @@ pub fn assumption_values(
         .cloned()
         .collect();
     let value = |assumption: &str, value: &str, baseline, variant: Option<&AssumptionVariant>| {
-        let findings = paper.findings(&predicted, &model(base, variant))?;
+        let findings = paper.judged(&predicted, &model(base, variant))?;
         let holds = findings.iter().filter(|finding| finding.verdict == Verdict::Holds).count();
         Ok::<_, ReproduceError>(AssumptionValue {
             assumption: assumption.to_owned(),

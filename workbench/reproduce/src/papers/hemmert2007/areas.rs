@@ -28,9 +28,10 @@ use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 const SMALL_STORE: u64 = 64;
 
 /// Why areas of the match unit differ.
-const STORE: &str = "The paper does not print the depth of the microcode store. Our unit addresses 1024 words. A \
-     store of 64 words, of which the program of table 1 needs 44, gives 0.09 mm2 of memories; about \
-     780 words would give the paper's 0.326.";
+const STORE: &str = "The paper does not print the depth of the microcode store. Our unit addresses 1024 words. A store of 64 \
+     words, of which the program of table 1 needs {hemmert2007.ucode.total}, gives {hemmert2007.area.mu_memories \
+     @ store of 64 words:.2} mm2 of memories; the paper's {hemmert2007.area.mu_memories.published} lies between \
+     the two.";
 
 /// Why areas of the processors differ.
 const CORES: &str = "The paper takes the areas of whole products from a brief and a die photograph. They include \

@@ -33,8 +33,9 @@ const WHOLE: &str = "Section 6.1 leaves out the ninth word of the header code an
      sections 4.3 and 5.4 include. With both, a stream of headers takes 21 + 8 n cycles for each.";
 
 /// Why totals by the segments of section 4.3 differ.
-const OVERLAP: &str = "A match has 12 words and takes 14 cycles. The two further cycles are pipeline stages of its last \
-     word. In a stream they overlap with the next header; a header by itself takes them.";
+const OVERLAP: &str = "A header that matches its first item takes {hemmert2007.mu.cycles_single_match_min} cycles by itself and \
+     {hemmert2007.mu.cycles_single_match_min @ 64 headers in a stream:.0} in a stream. The difference is pipeline \
+     stages of the last word, which overlap with the next header.";
 
 /// Why the printed percentages differ.
 const BOUND: &str = "The printed percentages are 6 / (23 + 8 n), which implies a bound of 17 + 8 n. Section 6.1 \

@@ -34,13 +34,13 @@ const CLOSE: f64 = 1.25;
 /// Far more: an order of magnitude.
 const FAR: f64 = 10.0;
 
-const SAME_LATENCY: &str = "Both machines wait 100 ns, as section 4.2 says, and 16 bytes for each envelope load neither bus. \
-     The same wait is a larger share of the time on the faster host of DIMMnet-3. In nanoseconds \
-     DIMMnet-2 varies more.";
-const NO_OVERLAP: &str = "Without prefetching, our core waits 100 ns for each sector of eight envelopes. An out-of-order \
-     core would begin to wait while it works on the envelope before. On the scale of figure 6, which \
-     includes the uncacheable setting, the difference is small.";
-const HOST_BOUND: &str = "With envelopes of 16 bytes a search uses 0.45 of 1.6 GB/s, and a second bus change nothing. \
+const SAME_LATENCY: &str = "Both machines wait equally long for memory, as section 4.2 says, and 16 bytes for each envelope load neither \
+     bus. The same wait is a larger share of the time on the faster host of DIMMnet-3. In nanoseconds DIMMnet-2 \
+     varies more.";
+const NO_OVERLAP: &str = "Without prefetching, our core waits for memory at each sector of eight envelopes. An out-of-order core would \
+     begin to wait while it works on the envelope before. On the scale of figure 6, which includes the \
+     uncacheable setting, the difference is small.";
+const HOST_BOUND: &str = "With envelopes of 16 bytes a search uses a part of the bus's bandwidth, and a second bus changes nothing. \
      With a line for each envelope, the bus limits the search.";
 
 pub(super) const TESTS: &[ClaimTest<Designs>] = &[
