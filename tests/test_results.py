@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.compare.columns import COLUMNS, STATS
+from matchbench import _native
+from matchbench.compare.columns import COLUMNS, SIZING, STATS
 from matchbench.compare.results_page import render
 
 SPECIFICATION = Path(__file__).parents[1] / "spec" / "results.md"
@@ -15,6 +16,19 @@ SPECIFICATION = Path(__file__).parents[1] / "spec" / "results.md"
 def test_the_specification_is_generated_from_the_columns() -> None:
     page = SPECIFICATION.read_text(encoding="utf-8")
     assert render(page) == page, "spec/results.md is stale; run `make gen`"
+
+
+def test_a_column_that_rust_declares_is_in_its_tables() -> None:
+    declared = {table: [name for name, *_ in found] for table, found in _native.result_columns().items()}
+    page = {**COLUMNS, **{f"sizing_{name}": table for name, table in SIZING.items()}, "stats": STATS}
+    renamed = {
+        "total": "results",
+        "watched": "queues",
+        "measured_on": "measured",
+        "measured_kinds": "measured",
+    }
+    for table, names in declared.items():
+        assert [name for name in page[renamed.get(table, table)] if name in names] == names, table
 
 
 def test_a_stale_table_is_rewritten() -> None:

@@ -233,6 +233,9 @@ def match_template(item_words: int) -> str:
 def match_codes() -> list[tuple[str, str, int]]:
     """Codes of item options, header operations and header flags: kind, name, code."""
 
+def result_columns() -> dict[str, list[tuple[str, str, str, str]]]:
+    """Columns of rows by what the rows are: name, type in the words of `spec/results.md`, unit, meaning."""
+
 def version() -> str:
     """Version of the workbench."""
 

@@ -5,6 +5,7 @@
 //! table. An insertion while it is full is an *overflow*. The entry then lies beyond the structure, in slower lists, in
 //! host memory or in lists of software, and searches that continue there take longer. Nothing is lost.
 
+use crate::columns::{Columns, Mergeable};
 use crate::time::Picos;
 
 /// Which entries a structure of `n` entries holds, and so when an insertion overflows it.
@@ -33,13 +34,18 @@ impl Holds {
 }
 
 /// How often the structure of an engine was full, for the operations accepted so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Columns, Mergeable)]
 pub struct CapacityEvents {
-    /// Insertions of a posted receive while the structure was full.
+    /// Posted receives inserted while the structure of the engine was full.
+    #[column(unit = "receives")]
     pub posted_overflows: u64,
-    /// Insertions of an unexpected message while the structure was full.
+    /// Unexpected messages inserted while the structure of the engine was full.
+    #[column(unit = "messages")]
     pub unexpected_overflows: u64,
-    /// Entries that went to host memory or to lists of software, either when they were inserted or later.
+    /// Entries that went to host memory or to lists of software.
+    ///
+    /// Either when they were inserted or later.
+    #[column(unit = "entries")]
     pub spilled: u64,
 }
 
@@ -48,13 +54,6 @@ impl CapacityEvents {
     #[must_use]
     pub const fn overflows(&self) -> u64 {
         self.posted_overflows + self.unexpected_overflows
-    }
-
-    /// Adds the events of another engine.
-    pub const fn add(&mut self, other: &Self) {
-        self.posted_overflows += other.posted_overflows;
-        self.unexpected_overflows += other.unexpected_overflows;
-        self.spilled += other.spilled;
     }
 }
 

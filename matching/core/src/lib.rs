@@ -6,6 +6,7 @@
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
 //! - [`random`]: the generator of random numbers; every stream starts from a seed that the caller gives.
 //! - [`capacity`]: what happens when the structure of an engine is full.
+//! - [`columns`]: result columns, each declared once.
 //! - [`engine`]: the [`Engine`] trait and what the catalog holds of an engine.
 //! - [`parameters`]: typed parameters, and their values with sources.
 //!
@@ -14,6 +15,7 @@
 extern crate self as mb_core;
 
 pub mod capacity;
+pub mod columns;
 pub mod engine;
 pub mod matching;
 pub mod mpi;

@@ -2,6 +2,9 @@
 //! `#[derive(Parameters)]` and `#[derive(Choice)]`: a struct's fields are the one description of its parameters.
 //!
 //! Both are used through `mb_core::parameters`, where the traits and an example are.
+//! `#[derive(Columns)]` and `#[derive(Mergeable)]` do the same for result columns (`mb_core::columns`).
+
+mod columns;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -35,6 +38,31 @@ pub fn derive_parameters(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 pub fn derive_choice(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
     choice(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Implements `mb_core::columns::Columns` for a struct with named fields: a field is a column of its name, with `_ns`
+/// appended to a time, and its doc comment up to the first blank line is the meaning.
+///
+/// `#[column(...)]` has
+/// - `unit = "..."`; a name that ends in `_ns` has the unit ns,
+/// - `internal` for a column that no table has,
+/// - `nested` where the field's type has columns itself, which take its place,
+/// - `none` for a field that is no column.
+///
+/// `#[computed(name: Type = expression, unit = "...", meaning = "...")]` adds a column behind the field's own one; the
+/// expression reads `self`.
+#[proc_macro_derive(Columns, attributes(column, computed))]
+pub fn derive_columns(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    columns::columns(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Implements `mb_core::columns::Mergeable` for a struct with named fields: each is the sum of both values, with
+/// `#[merge(max)]` the larger one, with `#[merge(keep)]` the own one.
+#[proc_macro_derive(Mergeable, attributes(merge))]
+pub fn derive_mergeable(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    columns::mergeable(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
 fn parameters(input: &DeriveInput) -> Result<TokenStream> {
@@ -312,18 +340,22 @@ impl Attributes {
     }
 }
 
-/// The field's doc comment as one line.
+/// The first paragraph of the field's doc comment as one line.
 fn meaning(field: &Field) -> Result<String> {
     let mut lines = Vec::new();
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         if let Expr::Lit(literal) = &attribute.meta.require_name_value()?.value
             && let Lit::Str(text) = &literal.lit
         {
-            lines.push(text.value().trim().to_owned());
+            let line = text.value().trim().to_owned();
+            if line.is_empty() {
+                break;
+            }
+            lines.push(line);
         }
     }
     if lines.is_empty() {
-        return Err(Error::new(field.span(), "expected a doc comment: it is the meaning of the parameter"));
+        return Err(Error::new(field.span(), "expected a doc comment: it is the meaning of the field"));
     }
     Ok(lines.join(" "))
 }
@@ -380,7 +412,7 @@ mod tests {
     fn a_field_without_a_doc_comment_or_attribute_is_refused() {
         assert_eq!(
             refused(quote! { struct P { #[parameter(range = 0..=1)] entry: u64 } }, parameters),
-            "expected a doc comment: it is the meaning of the parameter"
+            "expected a doc comment: it is the meaning of the field"
         );
         assert_eq!(
             refused(quote! { struct P { #[doc = "Meaning."] entry: u64 } }, parameters),

@@ -1,94 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The columns of every result table: name, type, unit and meaning.
 
-The tables of `spec/results.md` are generated from this file (`matchbench.results_page`).
+Those of rows that Rust returns are declared at its structs (`matchbench._native.result_columns`); those that
+Python computes are declared here. The tables of `spec/results.md` are generated from both
+(`matchbench.compare.results_page`).
 A name that ends in `_ns` is a time in nanoseconds. Test: `test_a_time_says_so_in_its_name`.
 """
 
 import polars as pl
 
+from matchbench import _native
 from matchbench.compare.column import Column
 
 _STR, _BOOL, _I64, _F64 = pl.String(), pl.Boolean(), pl.Int64(), pl.Float64()
+_TYPES = {"str": _STR, "bool": _BOOL, "i64": _I64, "f64": _F64}
 
-_MATCHING = {
-    "match_latency_mean_ns": Column(
-        _F64, "ns", "mean time from the offer of the later of receive and message to the completion"
-    ),
-    "match_latency_median_ns": Column(_F64, "ns", "its median, at most 1/16 too high"),
-    "match_latency_p99_ns": Column(_F64, "ns", "its 99th percentile, at most 1/16 too high"),
-    "match_latency_p999_ns": Column(_F64, "ns", "its 99.9th percentile, at most 1/16 too high"),
-    "match_latency_max_ns": Column(_F64, "ns", "its maximum, exact"),
-    "match_search_mean_ns": Column(_F64, "ns", "part of the mean outside of the next three columns: search"),
-    "match_waiting_mean_ns": Column(
-        _F64, "ns", "part of the mean in which the engine worked on older operations"
-    ),
-    "match_refused_mean_ns": Column(
-        _F64, "ns", "part of the mean before the later of receive and message was accepted"
-    ),
-    "match_beyond_mean_ns": Column(
-        _F64, "ns", "part of the mean that was spent on entries beyond the structure of the engine"
-    ),
-    "matches": Column(_I64, "", "matches of a receive or matched probe with a message"),
-    "probe_search_ns": Column(
-        _F64,
-        "ns",
-        "time in which probes searched that took no message, summed over ranks: plain probes, "
-        "and matched probes that found none",
-    ),
-    "polls_waiting": Column(
-        _I64,
-        "",
-        "unsuccessful tests and probes of loops that were replayed as waiting for the event that ended them",
-    ),
-    "polls_recorded": Column(
-        _I64,
-        "",
-        "unsuccessful tests and probes that were replayed as recorded, with the computation between them",
-    ),
-    "searches": Column(_I64, "", "searches of a list: posts, arrivals and probes"),
-    "visits": Column(_I64, "entries", "entries visited by all searches"),
-    "visits_mean": Column(_F64, "entries", "`visits` over `searches`"),
-    "visits_max": Column(_I64, "entries", "most entries visited by one search"),
-    "posted_max": Column(_I64, "entries", "longest posted-receive queue (PRQ) of any rank"),
-    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue (UMQ) of any rank"),
-    "operations": Column(_I64, "", "operations given to the engines"),
-    "posted_overflows": Column(
-        _I64, "receives", "posted receives inserted while the structure of the engine was full"
-    ),
-    "unexpected_overflows": Column(
-        _I64, "messages", "unexpected messages inserted while the structure of the engine was full"
-    ),
-    "spilled": Column(_I64, "entries", "entries that went to host memory or to lists of software"),
-    "refused": Column(_I64, "", "operations that an engine did not accept when they were first offered"),
-    "busy_answers": Column(_I64, "", "offers that an engine refused, repeated ones included"),
-    "engine_busy_ns": Column(_F64, "ns", "time that the engines were busy, summed over ranks"),
-    "sent": Column(_I64, "messages", "messages sent, including those of expanded collectives"),
-    "sent_bytes": Column(_I64, "B", "bytes sent"),
-    "sent_user": Column(_I64, "messages", "messages sent by point-to-point calls"),
-    "received": Column(_I64, "messages", "messages that matched a receive or a matched probe"),
-    "never_received": Column(_I64, "messages", "messages that matched no receive"),
-    "never_matched": Column(_I64, "receives", "receives that matched no message"),
-    "unexpected": Column(_I64, "messages", "messages that were unexpected"),
-    "cancelled": Column(_I64, "receives", "receives cancelled"),
-    "truncated": Column(_I64, "messages", "messages longer than the receive that they matched"),
-    "held_messages": Column(
-        _I64, "messages", "messages delayed so that wildcard receives match as in the recording"
-    ),
-    "held_ns": Column(_F64, "ns", "sum of these delays"),
-    "diverged": Column(
-        _I64, "receives", "with free wildcards: receives that matched another message than in the recording"
-    ),
-    "probes_diverged": Column(_I64, "probes", "probes that found another message than in the recording"),
-    "collectives_expanded": Column(
-        _I64, "", "collectives replayed as point-to-point messages, counted on every rank"
-    ),
-    "collectives_skipped": Column(_I64, "", "collectives replayed in zero time, counted on every rank"),
-    "partitioned": Column(
-        _I64, "messages", "partitioned messages, in no other number: starts of sends, which no engine matches"
-    ),
+_NATIVE = {
+    table: {name: Column(_TYPES[kind], unit, meaning) for name, kind, unit, meaning in found}
+    for table, found in _native.result_columns().items()
 }
-"""Columns about matching: of all ranks together in `results`, of one rank in `ranks`."""
+"""Columns of the rows that Rust returns."""
+
+_TOTAL = _NATIVE["total"]
+"""Numbers of all ranks together in `results`, of one rank in `ranks`."""
+
+
+_COMPUTED = {
+    "time_ns": {
+        "slowdown": Column(
+            _F64, "", "`time_ns` over that of `ideal:zero` on the same trace, network and replay parameters"
+        )
+    },
+    "blocked_on_matching_ns": {
+        "blocked_share": Column(_F64, "", "`blocked_on_matching_ns` over `ranks` times `time_ns`")
+    },
+}
+"""Columns of `results` that are computed here from those numbers, by the column that they follow."""
+
+_OPERATION = _NATIVE["measured_kinds"]["operation_ns"]
 
 RESULTS = {
     "trace": Column(_STR, "", "name of the trace: its directory or file without `.tar.xz`"),
@@ -137,31 +86,19 @@ RESULTS = {
     ),
     "version": Column(_STR, "", "version of matchbench"),
     "revision": Column(_STR, "", "git revision of matchbench"),
-    "host": Column(_STR, "", "rows measured on this host: name of its processor"),
-    "repetitions": Column(
-        _I64, "", "rows measured on this host: number of repetitions; times are their medians"
-    ),
-    "operation_ns": Column(
-        _F64, "ns", "measured rows: mean time of an operation, from the medians of 64 operations each"
-    ),
-    "operation_low_ns": Column(_F64, "ns", "the same from the lower quartiles"),
-    "operation_high_ns": Column(_F64, "ns", "the same from the upper quartiles"),
+    "host": _NATIVE["measured_on"]["host"],
+    "repetitions": _NATIVE["measured_on"]["repetitions"],
+    "operation_ns": _OPERATION._replace(meaning=f"measured rows: {_OPERATION.meaning}"),
+    "operation_low_ns": _NATIVE["measured_kinds"]["operation_low_ns"],
+    "operation_high_ns": _NATIVE["measured_kinds"]["operation_high_ns"],
     "finished": Column(
         _BOOL, "", "whether every rank finished; false after a deadlock or with a truncated trace"
     ),
-    "time_ns": Column(_F64, "ns", "application time: when the last rank finished"),
-    "slowdown": Column(
-        _F64, "", "`time_ns` over that of `ideal:zero` on the same trace, network and replay parameters"
-    ),
-    "compute_ns": Column(_F64, "ns", "compute time, summed over ranks"),
-    "in_mpi_ns": Column(_F64, "ns", "time in MPI calls, waiting included, summed over ranks"),
-    "blocked_on_matching_ns": Column(
-        _F64,
-        "ns",
-        "part of `in_mpi_ns` that an engine with zero time would save, computed for each wait separately",
-    ),
-    "blocked_share": Column(_F64, "", "`blocked_on_matching_ns` over `ranks` times `time_ns`"),
-    **_MATCHING,
+    **{
+        name: column
+        for native in _TOTAL
+        for name, column in {native: _TOTAL[native], **_COMPUTED.get(native, {})}.items()
+    },
 }
 
 _IDENTITY = ("trace", "engine", "preset", "parameter_hash")
@@ -174,70 +111,22 @@ def _repeated(*names: str, of: str = "") -> dict[str, Column]:
 
 RANKS = {
     **_repeated(*_IDENTITY),
-    "rank": Column(_I64, "", "world rank"),
-    "time_ns": Column(_F64, "ns", "when the rank finished"),
-    **_repeated("compute_ns", "in_mpi_ns", "blocked_on_matching_ns", *_MATCHING, of=", of this rank"),
+    **_NATIVE["ranks"],
+    **_repeated(*_TOTAL, of=", of this rank"),
+    "time_ns": _TOTAL["time_ns"]._replace(meaning="when the rank finished"),
 }
 
-_LATENCIES = {
-    "match_latency_mean_ns": Column(_F64, "ns", "mean of their match latencies"),
-    "match_latency_median_ns": Column(_F64, "ns", "median of their match latencies, at most 1/16 too high"),
-    "match_latency_p99_ns": Column(_F64, "ns", "99th percentile, at most 1/16 too high"),
-    "match_latency_p999_ns": Column(_F64, "ns", "99.9th percentile, at most 1/16 too high"),
-    "match_latency_max_ns": Column(_F64, "ns", "largest of their match latencies"),
-}
+DEPTHS = {**_repeated(*_IDENTITY, "timing"), **_NATIVE["depths"]}
 
-DEPTHS = {
-    **_repeated(*_IDENTITY, "timing"),
-    "depth_from": Column(
-        _I64,
-        "entries",
-        "smallest search depth in this bin: position of the match, from the oldest entry on, in the queue "
-        "that the later of receive and message searched, when the engine accepted it; counted in lists of "
-        "the replay, not reported by the engine",
-    ),
-    "depth_to": Column(_I64, "entries", "largest search depth in this bin"),
-    "matches": Column(_I64, "", "matches of this depth; none on an engine that breaks MPI's order"),
-    **_LATENCIES,
-}
+VISITS = {**_repeated(*_IDENTITY, "timing"), **_NATIVE["visits"]}
 
-VISITS = {
-    **_repeated(*_IDENTITY, "timing"),
-    "visits_from": Column(_I64, "entries", "smallest number of entries visited in this bin"),
-    "visits_to": Column(_I64, "entries", "largest number of entries visited in this bin"),
-    "matches": Column(_I64, "", "searches with so many visits that ended with a match"),
-    **_LATENCIES,
-}
-
-TIMELINE = {
-    **_repeated(*_IDENTITY, "timing"),
-    "from_ns": Column(
-        _F64, "ns", "start of the interval in simulated time; all intervals of a replay have the same length"
-    ),
-    "posted_max": Column(_I64, "entries", "longest posted-receive queue of any rank in the interval"),
-    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue of any rank in the interval"),
-    "operations": Column(_I64, "", "engine operations in the interval, over all ranks"),
-}
+TIMELINE = {**_repeated(*_IDENTITY, "timing"), **_NATIVE["timeline"]}
 
 MEASURED = {
-    **_repeated(*_IDENTITY, "host"),
-    "core": Column(
-        _I64, "", "core that the thread was pinned to; null where the system does not allow pinning"
-    ),
-    "clock": Column(_STR, "", "clock that was read"),
-    "reading_ns": Column(_F64, "ns", "cost of one timestamp, which was subtracted"),
-    **_repeated("repetitions"),
-    "same_order": Column(
-        _F64,
-        "",
-        "share of operations that had the same position in their receiver's sequence "
-        "in the replay and in the measurement, 0 to 1",
-    ),
-    "kind": Column(_STR, "", "`all`, `post`, `arrive`, `cancel`, `probe` or `matched_probe`"),
-    "operations": Column(_I64, "", "operations measured"),
-    "operation_ns": Column(_F64, "ns", "mean time of an operation, from the medians of 64 operations each"),
-    "operation_low_ns": Column(_F64, "ns", "the same from the lower quartiles"),
-    "operation_high_ns": Column(_F64, "ns", "the same from the upper quartiles"),
+    **_repeated(*_IDENTITY),
+    **_NATIVE["measured_on"],
+    **_repeated("host", "repetitions"),
+    **_NATIVE["measured_kinds"],
 }
 
 PARAMETERS = {
@@ -329,14 +218,7 @@ VARIATIONS = {
     "unexpected_share": REFERENCE["unexpected_share"],
 }
 
-QUEUES = {
-    **_repeated("trace"),
-    "rank": RANKS["rank"],
-    "from_ns": TIMELINE["from_ns"],
-    "posted_max": Column(_I64, "entries", "longest posted-receive queue of the rank in the interval"),
-    "unexpected_max": Column(_I64, "entries", "longest unexpected-message queue of the rank in the interval"),
-    "operations": Column(_I64, "", "engine operations of the rank in the interval"),
-}
+QUEUES = {**_repeated("trace"), **_NATIVE["watched"]}
 
 _OF_INTERVALS = {
     "time": "`time_ns`",
@@ -381,114 +263,16 @@ TABLES = {
 }
 """Names and types of the columns by table."""
 
-STATS = {
-    "records": Column(_I64, "", "records"),
-    "wall_ns": Column(_I64, "ns", "time from the first record to the last; of all ranks: the longest"),
-    "calls_wall_ns": Column(_I64, "ns", "wall time in recorded calls, summed"),
-    "sent": Column(_I64, "messages", "messages sent, without those to `MPI_PROC_NULL`"),
-    "sent_bytes": Column(_I64, "B", "their bytes"),
-    "received": Column(_I64, "messages", "messages received, without those from `MPI_PROC_NULL`"),
-    "received_bytes": Column(_I64, "B", "their bytes"),
-    "never_received": Column(_I64, "messages", "messages sent to this rank that matched no receive"),
-    "without_send": Column(
-        _I64,
-        "receives",
-        "receives whose message has no send in the trace: the sender's records are truncated",
-    ),
-    "receives": Column(
-        _I64, "receives", "receives posted and matched probes, without those from `MPI_PROC_NULL`"
-    ),
-    "matched_probes": Column(_I64, "receives", "among them: matched probes"),
-    "unfinished": Column(_I64, "receives", "among them: neither finished nor cancelled when the records end"),
-    "cancelled": Column(_I64, "receives", "among them: cancelled"),
-    "any_source": Column(_I64, "receives", "among them: with `MPI_ANY_SOURCE` and a tag"),
-    "any_tag": Column(_I64, "receives", "among them: with a source and `MPI_ANY_TAG`"),
-    "any_both": Column(_I64, "receives", "among them: with both wildcards"),
-    "partitioned": Column(
-        _I64, "messages", "partitioned messages, in no other number: starts of sends, which are not matched"
-    ),
-    "probes": Column(_I64, "probes", "plain probes that found a message"),
-    "probes_wildcard": Column(_I64, "probes", "among them: with a wildcard"),
-    "test_misses": Column(_I64, "calls", "unsuccessful tests: calls of `MPI_Test*` that completed nothing"),
-    "probe_misses": Column(_I64, "calls", "calls of `MPI_Iprobe` and `MPI_Improbe` that found no message"),
-    "waits": Column(_I64, "calls", "calls that wait or test and completed something"),
-    "collectives": Column(_I64, "calls", "collectives, counted on every rank"),
-    "other_calls": Column(_I64, "calls", "calls that are not recorded in detail"),
-    "sources": Column(
-        _I64, "ranks", "ranks from which messages were received; of all ranks: the maximum of any rank"
-    ),
-    "tags": Column(_I64, "", "distinct tags of messages received"),
-    "communicators": Column(_I64, "", "communicators in which messages were received"),
-    "unexpected": Column(
-        _I64, "messages", "messages that arrived before their receive was posted, or matched no receive"
-    ),
-    "unexpected_share": Column(_F64, "", "their share of all messages that arrived, 0 to 1"),
-    "posted_length_mean": Column(_F64, "entries", "mean length of the PRQ when a message arrives"),
-    "posted_max": Column(_I64, "entries", "maximum length of the PRQ"),
-    "posted_depth_mean": Column(
-        _F64, "entries", "mean search depth of the messages that find a receive: its position in the PRQ"
-    ),
-    "posted_depth_max": Column(_I64, "entries", "their maximum"),
-    "unexpected_length_mean": Column(
-        _F64, "entries", "mean length of the UMQ when a receive is posted or a matched probe searches"
-    ),
-    "unexpected_max": Column(_I64, "entries", "maximum length of the UMQ"),
-    "unexpected_depth_mean": Column(
-        _F64,
-        "entries",
-        "mean search depth of the receives and matched probes that find a message: its position in the UMQ",
-    ),
-    "unexpected_depth_max": Column(_I64, "entries", "their maximum"),
-}
-"""Numbers of `matchbench trace stats --json`, which the Rust side computes."""
+STATS = _NATIVE["stats"]
+"""Numbers of `matchbench trace stats --json`."""
 
 STATS_SCHEMA = pl.Schema({name: column.type for name, column in STATS.items()})
 """Names and types of these numbers."""
 
-_NEED = "structure entries that cover {} of it"
-
 SIZING = {
-    "curves": {
-        "trace": RESULTS["trace"],
-        "rank": Column(_I64, "", "world rank; null for the sum of all ranks"),
-        "queue": Column(_STR, "", "`posted` or `unexpected`"),
-        "measure": Column(
-            _STR,
-            "",
-            "`oldest_of_queue` or `places_of_both`: overflows of a structure that holds these; "
-            "`searches`: searches that go on beyond the oldest `structure_entries`; `time`: time with a "
-            "longer queue",
-        ),
-        "structure_entries": Column(
-            _I64, "entries", "size of one structure from which on the value holds, up to the next row"
-        ),
-        "value": Column(_F64, "", "count, or ns for `time`"),
-    },
-    "needs": {
-        "trace": RESULTS["trace"],
-        "rank": Column(_I64, "", "world rank; null for all ranks"),
-        "communicator": Column(_I64, "", "number of the communicator; null for all of them"),
-        "queue": Column(_STR, "", "`posted` or `unexpected`"),
-        "of": Column(_STR, "", "what is covered: `searches`, `time` or `insertions`"),
-        "total": Column(_F64, "", "all of it: a count, or ns for `time`"),
-        "p50": Column(_I64, "entries", _NEED.format("50 %")),
-        "p90": Column(_I64, "entries", _NEED.format("90 %")),
-        "p99": Column(_I64, "entries", _NEED.format("99 %")),
-        "p999": Column(_I64, "entries", _NEED.format("99.9 %")),
-        "p100": Column(_I64, "entries", _NEED.format("100 %")),
-    },
-    "buckets": {
-        "trace": RESULTS["trace"],
-        "buckets": Column(
-            _I64, "buckets", "buckets of each queue; an entry is in that of its source modulo them"
-        ),
-        "queue": Column(_STR, "", "`posted` or `unexpected`"),
-        "longest": Column(_I64, "entries", "longest bucket of any rank"),
-        "longest_any": Column(_I64, "entries", "longest list of receives from any source"),
-        "searches": Column(_I64, "", "searches"),
-        "search_p50": Column(_I64, "entries", "entries that a search compares, median"),
-        "search_p99": Column(_I64, "entries", "99th percentile"),
-        "search_max": Column(_I64, "entries", "maximum"),
+    **{
+        name: {"trace": RESULTS["trace"], **_NATIVE[f"sizing_{name}"]}
+        for name in ("curves", "needs", "buckets")
     },
     "costs": {
         "trace": RESULTS["trace"],

@@ -16,6 +16,7 @@
 
 pub mod host;
 mod record;
+mod rows;
 pub mod stopwatch;
 pub mod timed;
 
@@ -28,6 +29,7 @@ use mb_kit::Server;
 use crate::timed::TimedEngine;
 
 pub use record::{OperationKind, Recorded};
+pub use rows::{MeasuredKind, MeasuredOn};
 pub use stopwatch::{Effort, HostClock, Measurement, Spans, TimestampSource, measure};
 pub use timed::OpTimes;
 

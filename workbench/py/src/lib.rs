@@ -22,7 +22,6 @@ mod progress;
 mod replay;
 mod report;
 mod reproduce;
-mod sizing;
 mod snapshot;
 mod stats;
 mod trace;
@@ -36,6 +35,8 @@ mod _native {
     use super::catalog::{Engine, Network, collectives, engine_header, engines, kit_checks, networks, poll_work_ns};
     #[pymodule_export]
     use super::chip::{chip_cores, chip_designs, chip_protocol, run_on_chip};
+    #[pymodule_export]
+    use super::columns::result_columns;
     #[pymodule_export]
     use super::conform::{
         TestPrograms, bench_sources, features_lacking, optional_features, program_features, runner_sources,

@@ -12,6 +12,7 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 use zerocopy::IntoBytes;
 
 use crate::catalog::{Engine, Network};
+use crate::columns::table;
 use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
 use crate::replay::{self, Options, Rules};
@@ -148,10 +149,10 @@ impl Trace {
         progress.finish()?;
         let all = all.map_err(trace_error)?;
         let dict = PyDict::new(py);
-        dict.set_item("ranks", stats::numbers(py, &ranks)?)?;
+        dict.set_item("ranks", table(py, &ranks)?)?;
         dict.set_item("histograms", stats::histograms(&all).into_py_dict(py)?)?;
         dict.set_item("collectives", stats::collectives(&all).into_py_dict(py)?)?;
-        dict.set_item("total", stats::numbers(py, &[all])?)?;
+        dict.set_item("total", table(py, [&all])?)?;
         Ok(dict)
     }
 

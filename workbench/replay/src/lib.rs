@@ -17,7 +17,10 @@ mod stats;
 
 pub use config::{Algorithm, Collectives, Polls, ReplayConfig, Wildcards};
 pub use network::{NETWORKS, Network};
-pub use report::{Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, WatchedRank};
+pub use report::{
+    DepthRow, Histogram, LatencyBin, RankReport, Report, TimeBin, Totals, Unfinished, VisitsRow, WatchedRank,
+    WatchedRow,
+};
 pub use sim::{ReplayError, replay};
 pub use sizing::{Sizer, Sizing};
 pub use snapshot::{Cut, CutAt, CutOp, Deepest, MatchedEntry, Snapshots};

@@ -3,6 +3,7 @@
 //! is sampled.
 
 use mb_core::capacity::CapacityEvents;
+use mb_core::columns::{Columns, Mergeable};
 use mb_core::time::Picos;
 use mb_trace::Record;
 
@@ -11,11 +12,12 @@ use crate::snapshot::{Cut, Deepest};
 
 /// Counts of times in buckets of relative width 1/16, exact below 32 ps; the largest value is kept
 /// exactly.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct Histogram {
     buckets: Vec<u64>,
     count: u64,
     sum: u64,
+    #[merge(max)]
     max: Picos,
 }
 
@@ -33,19 +35,6 @@ impl Histogram {
         self.count += 1;
         self.sum = self.sum.saturating_add(value.0);
         self.max = self.max.max(value);
-    }
-
-    /// Adds all of `other`'s values.
-    pub fn merge(&mut self, other: &Self) {
-        if other.buckets.len() > self.buckets.len() {
-            self.buckets.resize(other.buckets.len(), 0);
-        }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
-        }
-        self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
-        self.max = self.max.max(other.max);
     }
 
     #[inline]
@@ -93,6 +82,11 @@ impl Histogram {
         Picos(self.sum.checked_div(self.count).unwrap_or(0))
     }
 
+    /// What `of` says of the values; nothing without values.
+    fn if_any(&self, of: impl Fn(&Self) -> Picos) -> Option<Picos> {
+        (self.count > 0).then(|| of(self))
+    }
+
     /// The smallest bucket bound that at least `share` of the values do not exceed: at most 1/16
     /// above the true quantile.
     #[must_use]
@@ -110,119 +104,244 @@ impl Histogram {
 }
 
 /// Matches whose searches had about the same depth, or visited about as many entries.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Columns)]
 pub struct LatencyBin {
     /// Smallest number of entries in this bin.
+    #[column(none)]
     pub from: u32,
     /// Largest number of entries in this bin.
+    #[column(none)]
     pub to: u32,
     /// Searches that ended with a match.
+    #[column(none)]
     pub matches: u64,
     /// Their match latencies.
+    #[column(none)]
+    #[computed(match_latency_mean_ns: Option<f64> = mean(self.latency.sum(), self.matches),
+        meaning = "mean of their match latencies")]
+    #[computed(match_latency_median_ns: Option<Picos> = self.latency.if_any(|all| all.quantile(0.5)),
+        meaning = "median of their match latencies, at most 1/16 too high")]
+    #[computed(match_latency_p99_ns: Option<Picos> = self.latency.if_any(|all| all.quantile(0.99)),
+        meaning = "99th percentile, at most 1/16 too high")]
+    #[computed(match_latency_p999_ns: Option<Picos> = self.latency.if_any(|all| all.quantile(0.999)),
+        meaning = "99.9th percentile, at most 1/16 too high")]
+    #[computed(match_latency_max_ns: Option<Picos> = self.latency.if_any(Histogram::max),
+        meaning = "largest of their match latencies")]
     pub latency: Histogram,
 }
 
-/// Queue lengths within one span of simulated time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A row of the table `depths`.
+#[derive(Columns)]
+pub struct DepthRow<'a> {
+    /// Smallest search depth in this bin: position of the match, from the oldest entry on, in the queue that the later
+    /// of receive and message searched, when the engine accepted it; counted in lists of the replay, not reported by
+    /// the engine.
+    #[column(unit = "entries")]
+    depth_from: u32,
+    /// Largest search depth in this bin.
+    #[column(unit = "entries")]
+    depth_to: u32,
+    /// Matches of this depth; none on an engine that breaks MPI's order.
+    matches: u64,
+    #[column(nested)]
+    bin: &'a LatencyBin,
+}
+
+impl<'a> From<&'a LatencyBin> for DepthRow<'a> {
+    fn from(bin: &'a LatencyBin) -> Self {
+        Self { depth_from: bin.from, depth_to: bin.to, matches: bin.matches, bin }
+    }
+}
+
+/// A row of the table `visits`.
+#[derive(Columns)]
+pub struct VisitsRow<'a> {
+    /// Smallest number of entries visited in this bin.
+    #[column(unit = "entries")]
+    visits_from: u32,
+    /// Largest number of entries visited in this bin.
+    #[column(unit = "entries")]
+    visits_to: u32,
+    /// Searches with so many visits that ended with a match.
+    matches: u64,
+    #[column(nested)]
+    bin: &'a LatencyBin,
+}
+
+impl<'a> From<&'a LatencyBin> for VisitsRow<'a> {
+    fn from(bin: &'a LatencyBin) -> Self {
+        Self { visits_from: bin.from, visits_to: bin.to, matches: bin.matches, bin }
+    }
+}
+
+/// Queue lengths within one interval of simulated time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Columns, Mergeable)]
 pub struct TimeBin {
-    /// Begin of the span; all spans of a report are equally long.
+    /// Start of the interval in simulated time; all intervals of a replay have the same length.
+    #[merge(keep)]
     pub from: Picos,
-    /// Longest list of posted receives of any rank.
+    /// Longest posted-receive queue of any rank in the interval.
+    #[column(unit = "entries")]
+    #[merge(max)]
     pub posted_max: u32,
-    /// Longest list of unexpected messages of any rank.
+    /// Longest unexpected-message queue of any rank in the interval.
+    #[column(unit = "entries")]
+    #[merge(max)]
     pub unexpected_max: u32,
-    /// Engine operations in the span, over all ranks.
+    /// Engine operations in the interval, over all ranks.
     pub operations: u64,
 }
 
-/// Numbers of one rank, or summed over ranks.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Numbers of one rank, or of all ranks together. In the order of the table `results`, which is documented in
+/// `spec/results.md`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Columns, Mergeable)]
 pub struct Totals {
-    /// When the last thread of the rank (of the last rank) finished: the application's time.
+    /// Application time: when the last rank finished.
+    ///
+    /// Of one rank: when its last thread finished.
+    #[merge(max)]
     pub time: Picos,
-    /// Compute time, after scaling.
+    /// Compute time, summed over ranks.
+    ///
+    /// After scaling.
     pub compute: Picos,
-    /// Time spent in calls, waiting included.
+    /// Time in MPI calls, waiting included, summed over ranks.
     pub in_mpi: Picos,
-    /// Part of `in_mpi` that an engine that takes no time would have saved, computed for each wait
-    /// separately.
+    /// Part of `in_mpi_ns` that an engine with zero time would save, computed for each wait separately.
     pub blocked_on_matching: Picos,
-    /// Time for which messages were held back outside the engine so that wildcard receives took the
-    /// recorded message.
-    pub held: Picos,
-    /// How many messages were held back.
-    pub held_messages: u64,
-    /// Messages sent, those of expanded collectives included.
-    pub sent: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Messages sent by point-to-point calls.
-    pub sent_user: u64,
-    /// Messages received: matched with a receive, or taken by a matched probe.
-    pub received: u64,
-    /// Messages that were never received.
-    pub never_received: u64,
-    /// Receives posted that were never matched.
-    pub never_matched: u64,
-    /// Messages that were unexpected.
-    pub unexpected: u64,
-    /// Among them: of point-to-point calls.
-    pub unexpected_user: u64,
-    /// Receives cancelled.
-    pub cancelled: u64,
-    /// Messages longer than the receive they matched (an error in MPI, but a match).
-    pub truncated: u64,
-    /// With free wildcards: receives that took another message than in the recording.
-    pub diverged: u64,
-    /// Probes that found another message than in the recording. With recorded wildcards the program
-    /// continues with the recorded one.
-    pub probes_diverged: u64,
-    /// Collectives replayed as point-to-point messages.
-    pub collectives: u64,
-    /// Collectives replayed as if they took no time (neighbour forms without a topology in the trace).
-    pub collectives_skipped: u64,
-    /// Partitioned messages: starts of sends. No other number of messages includes them, and no engine matches them.
-    pub partitioned: u64,
-    /// Bytes that they contributed in the recording.
-    pub skipped_bytes: u64,
-    /// Recorded time within them.
-    pub skipped: Picos,
-    /// Engine operations.
-    pub operations: u64,
-    /// Times the engine answered "busy".
-    pub busy_answers: u64,
-    /// Operations that were not accepted when they were first offered.
-    pub refused: u64,
-    /// How often the structure of the engine was full.
-    pub capacity: CapacityEvents,
-    /// Time the engine worked.
-    pub engine_busy: Picos,
-    /// Entries visited by all searches.
-    pub visits: u64,
-    /// Most entries visited by one search.
-    pub visits_max: u32,
-    /// Searches: posts, arrivals and probes.
-    pub searches: u64,
-    /// Time in which probes searched that took no message: plain ones, and matched ones that found none.
-    pub probe_search: Picos,
-    /// Unsuccessful tests and probes that were replayed as waiting for the event that ended their loop.
-    pub polls_waiting: u64,
-    /// Unsuccessful tests and probes whose loop was replayed as recorded: it does work between polls, or something
-    /// else than a test or probe ended it.
-    pub polls_recorded: u64,
-    /// Longest list of posted receives.
-    pub posted_max: u32,
-    /// Longest list of unexpected messages.
-    pub unexpected_max: u32,
     /// From the time at which the later of receive (or matched probe) and message was offered to the engine until the
     /// match.
+    #[column(none)]
+    #[computed(match_latency_mean_ns: Option<Picos> = self.match_latency.if_any(Histogram::mean),
+        meaning = "mean time from the offer of the later of receive and message to the completion")]
+    #[computed(match_latency_median_ns: Option<Picos> = self.match_latency.if_any(|all| all.quantile(0.5)),
+        meaning = "its median, at most 1/16 too high")]
+    #[computed(match_latency_p99_ns: Option<Picos> = self.match_latency.if_any(|all| all.quantile(0.99)),
+        meaning = "its 99th percentile, at most 1/16 too high")]
+    #[computed(match_latency_p999_ns: Option<Picos> = self.match_latency.if_any(|all| all.quantile(0.999)),
+        meaning = "its 99.9th percentile, at most 1/16 too high")]
+    #[computed(match_latency_max_ns: Option<Picos> = self.match_latency.if_any(Histogram::max), meaning = "its maximum, exact")]
+    #[computed(match_search_mean_ns: Option<f64> = self.mean(self.match_search()),
+        meaning = "part of the mean outside of the next three columns: search")]
     pub match_latency: Histogram,
-    /// Part of the sum of `match_latency` before the later of receive and message was accepted.
-    pub match_refused: Picos,
-    /// Part in which the engine worked on older operations.
+    /// Part of the sum of `match_latency` in which the engine worked on older operations.
+    #[column(none)]
+    #[computed(match_waiting_mean_ns: Option<f64> = self.mean(self.match_waiting),
+        meaning = "part of the mean in which the engine worked on older operations")]
     pub match_waiting: Picos,
+    /// Part before the later of receive and message was accepted.
+    #[column(none)]
+    #[computed(match_refused_mean_ns: Option<f64> = self.mean(self.match_refused),
+        meaning = "part of the mean before the later of receive and message was accepted")]
+    pub match_refused: Picos,
     /// Part that was spent beyond the structure of the engine. What is left is search.
+    #[column(none)]
+    #[computed(match_beyond_mean_ns: Option<f64> = self.mean(self.match_beyond),
+        meaning = "part of the mean that was spent on entries beyond the structure of the engine")]
+    #[computed(matches: u64 = self.match_latency.count(),
+        meaning = "matches of a receive or matched probe with a message")]
     pub match_beyond: Picos,
+    /// Time in which probes searched that took no message, summed over ranks: plain probes, and matched probes that
+    /// found none.
+    pub probe_search: Picos,
+    /// Unsuccessful tests and probes of loops that were replayed as waiting for the event that ended them.
+    pub polls_waiting: u64,
+    /// Unsuccessful tests and probes that were replayed as recorded, with the computation between them.
+    ///
+    /// Their loop does work between polls, or something else than a test or probe ended it.
+    pub polls_recorded: u64,
+    /// Searches of a list: posts, arrivals and probes.
+    pub searches: u64,
+    /// Entries visited by all searches.
+    #[column(unit = "entries")]
+    #[computed(visits_mean: Option<f64> = (self.searches > 0).then(|| self.visits as f64 / self.searches as f64),
+        unit = "entries", meaning = "`visits` over `searches`")]
+    pub visits: u64,
+    /// Most entries visited by one search.
+    #[column(unit = "entries")]
+    #[merge(max)]
+    pub visits_max: u32,
+    /// Longest posted-receive queue (PRQ) of any rank.
+    #[column(unit = "entries")]
+    #[merge(max)]
+    pub posted_max: u32,
+    /// Longest unexpected-message queue (UMQ) of any rank.
+    #[column(unit = "entries")]
+    #[merge(max)]
+    pub unexpected_max: u32,
+    /// Operations given to the engines.
+    pub operations: u64,
+    /// How often structures were full.
+    #[column(nested)]
+    pub capacity: CapacityEvents,
+    /// Operations that an engine did not accept when they were first offered.
+    pub refused: u64,
+    /// Offers that an engine refused, repeated ones included.
+    pub busy_answers: u64,
+    /// Time that the engines were busy, summed over ranks.
+    pub engine_busy: Picos,
+    /// Messages sent, including those of expanded collectives.
+    #[column(unit = "messages")]
+    pub sent: u64,
+    /// Bytes sent.
+    #[column(unit = "B")]
+    pub sent_bytes: u64,
+    /// Messages sent by point-to-point calls.
+    #[column(unit = "messages")]
+    pub sent_user: u64,
+    /// Messages that matched a receive or a matched probe.
+    #[column(unit = "messages")]
+    pub received: u64,
+    /// Messages that matched no receive.
+    #[column(unit = "messages")]
+    pub never_received: u64,
+    /// Receives that matched no message.
+    #[column(unit = "receives")]
+    pub never_matched: u64,
+    /// Messages that were unexpected.
+    #[column(unit = "messages")]
+    pub unexpected: u64,
+    /// Among them: of point-to-point calls.
+    #[column(internal)]
+    pub unexpected_user: u64,
+    /// Receives cancelled.
+    #[column(unit = "receives")]
+    pub cancelled: u64,
+    /// Messages longer than the receive that they matched.
+    ///
+    /// An error in MPI, but a match.
+    #[column(unit = "messages")]
+    pub truncated: u64,
+    /// Messages delayed so that wildcard receives match as in the recording.
+    ///
+    /// They are held back outside of the engine.
+    #[column(unit = "messages")]
+    pub held_messages: u64,
+    /// Sum of these delays.
+    pub held: Picos,
+    /// With free wildcards: receives that matched another message than in the recording.
+    #[column(unit = "receives")]
+    pub diverged: u64,
+    /// Probes that found another message than in the recording.
+    ///
+    /// With recorded wildcards the program continues with the recorded one.
+    #[column(unit = "probes")]
+    pub probes_diverged: u64,
+    /// Collectives replayed as point-to-point messages, counted on every rank.
+    pub collectives_expanded: u64,
+    /// Collectives replayed in zero time, counted on every rank.
+    ///
+    /// Neighbour forms without a topology in the trace.
+    pub collectives_skipped: u64,
+    /// Partitioned messages, in no other number: starts of sends, which no engine matches.
+    #[column(unit = "messages")]
+    pub partitioned: u64,
+    /// Bytes that skipped collectives contributed in the recording.
+    #[column(internal)]
+    pub skipped_bytes: u64,
+    /// Recorded time within them.
+    #[column(internal)]
+    pub skipped: Picos,
 }
 
 /// Adds to a sum of spans; saturates at 213 days.
@@ -231,51 +350,12 @@ pub(crate) fn accumulate(sum: &mut Picos, span: Picos) {
     *sum = Picos(sum.0.saturating_add(span.0));
 }
 
-impl Totals {
-    /// Adds the numbers of one rank. Fields that are maxima take the maximum.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.time = self.time.max(other.time);
-        accumulate(&mut self.compute, other.compute);
-        accumulate(&mut self.in_mpi, other.in_mpi);
-        accumulate(&mut self.blocked_on_matching, other.blocked_on_matching);
-        accumulate(&mut self.held, other.held);
-        accumulate(&mut self.engine_busy, other.engine_busy);
-        self.held_messages += other.held_messages;
-        self.sent += other.sent;
-        self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
-        self.sent_user += other.sent_user;
-        self.received += other.received;
-        self.never_received += other.never_received;
-        self.never_matched += other.never_matched;
-        self.unexpected += other.unexpected;
-        self.unexpected_user += other.unexpected_user;
-        self.cancelled += other.cancelled;
-        self.truncated += other.truncated;
-        self.diverged += other.diverged;
-        self.probes_diverged += other.probes_diverged;
-        self.collectives += other.collectives;
-        self.collectives_skipped += other.collectives_skipped;
-        self.partitioned += other.partitioned;
-        self.skipped_bytes = self.skipped_bytes.saturating_add(other.skipped_bytes);
-        accumulate(&mut self.skipped, other.skipped);
-        self.operations += other.operations;
-        self.busy_answers += other.busy_answers;
-        self.refused += other.refused;
-        self.capacity.add(&other.capacity);
-        self.visits += other.visits;
-        self.visits_max = self.visits_max.max(other.visits_max);
-        self.searches += other.searches;
-        accumulate(&mut self.probe_search, other.probe_search);
-        self.polls_waiting = self.polls_waiting.saturating_add(other.polls_waiting);
-        self.polls_recorded = self.polls_recorded.saturating_add(other.polls_recorded);
-        self.posted_max = self.posted_max.max(other.posted_max);
-        self.unexpected_max = self.unexpected_max.max(other.unexpected_max);
-        self.match_latency.merge(&other.match_latency);
-        accumulate(&mut self.match_refused, other.match_refused);
-        accumulate(&mut self.match_waiting, other.match_waiting);
-        accumulate(&mut self.match_beyond, other.match_beyond);
-    }
+/// The mean of `count` spans, ns; nothing without one.
+fn mean(sum: Picos, count: u64) -> Option<f64> {
+    (count > 0).then(|| sum.as_ns() / count as f64)
+}
 
+impl Totals {
     /// Counts a collective that is replayed as if it took no time.
     pub(crate) fn skip(&mut self, record: &Record) {
         self.collectives_skipped += 1;
@@ -289,14 +369,20 @@ impl Totals {
         let rest = self.match_latency.sum().saturating_sub(self.match_refused);
         rest.saturating_sub(self.match_waiting).saturating_sub(self.match_beyond)
     }
+
+    /// The mean over matches of a part of the latency.
+    fn mean(&self, sum: Picos) -> Option<f64> {
+        mean(sum, self.match_latency.count())
+    }
 }
 
 /// One rank.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Columns)]
 pub struct RankReport {
     /// World rank.
     pub rank: u32,
     /// Its numbers.
+    #[column(nested)]
     pub totals: Totals,
 }
 
@@ -307,6 +393,36 @@ pub struct WatchedRank {
     pub rank: u32,
     /// Up to 1024 bins.
     pub timeline: Vec<TimeBin>,
+}
+
+/// A row of the table `queues`.
+#[derive(Columns)]
+pub struct WatchedRow {
+    /// World rank.
+    rank: u32,
+    /// Start of the interval in simulated time; all intervals of a replay have the same length.
+    from: Picos,
+    /// Longest posted-receive queue of the rank in the interval.
+    #[column(unit = "entries")]
+    posted_max: u32,
+    /// Longest unexpected-message queue of the rank in the interval.
+    #[column(unit = "entries")]
+    unexpected_max: u32,
+    /// Engine operations of the rank in the interval.
+    operations: u64,
+}
+
+impl WatchedRank {
+    /// Its rows.
+    pub fn rows(&self) -> impl Iterator<Item = WatchedRow> {
+        self.timeline.iter().map(|&TimeBin { from, posted_max, unexpected_max, operations }| WatchedRow {
+            rank: self.rank,
+            from,
+            posted_max,
+            unexpected_max,
+            operations,
+        })
+    }
 }
 
 /// A rank that did not finish, and the call it is blocked in.

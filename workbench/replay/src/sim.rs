@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
+use mb_core::columns::Mergeable;
 use mb_core::engine::{Placement, ReplayEngine};
 use mb_core::time::Picos;
 use mb_trace::{Communicators, Trace};
@@ -160,7 +161,7 @@ fn report(world: &World, mut ranks: Vec<Rank>, out: SharedSink) -> Report {
         if let Some((record, since, waits, waits_for)) = rank.blocked_call(world) {
             report.unfinished.push(Unfinished { rank: rank.id, record, since, waits, waits_for });
         }
-        report.total.add(&rank.totals);
+        report.total.merge(&rank.totals);
         report.sizing.extend(rank.sizer.take().map(|sizer| sizer.finish(rank.totals.time)));
         if let Some((deepest, cut)) = rank.watcher.take().map(|watcher| watcher.finish()) {
             report.deepest.push(deepest);

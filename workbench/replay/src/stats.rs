@@ -2,6 +2,7 @@
 //! Distributions gathered while replaying: match latency by search depth and by entries visited, and
 //! queue lengths over time.
 
+use mb_core::columns::Mergeable;
 use mb_core::time::Picos;
 
 use crate::report::{LatencyBin, TimeBin};
@@ -88,9 +89,7 @@ impl Timeline {
             for half in 0..halves {
                 let mut joined = self.bins[2 * half];
                 if let Some(other) = self.bins.get(2 * half + 1) {
-                    joined.posted_max = joined.posted_max.max(other.posted_max);
-                    joined.unexpected_max = joined.unexpected_max.max(other.unexpected_max);
-                    joined.operations += other.operations;
+                    joined.merge(other);
                 }
                 self.bins[half] = joined;
             }

@@ -36,7 +36,7 @@ impl Rank<'_> {
             (Some(op @ (CollectiveOp::NeighborAllgather | CollectiveOp::NeighborAlltoall)), _, Some(neighbours)) => {
                 let sizes = NeighbourSizes { sent: record.bytes, received: record.aux, counts: &self.extra_words() };
                 plan_neighbours(op, neighbours, sizes, &mut steps);
-                self.totals.collectives += 1;
+                self.totals.collectives_expanded += 1;
             }
             (Some(op), Some(algorithm), _) if !view.is_inter() || is_across(op) => {
                 let ranks = world.communicators.size(view.local);
@@ -48,7 +48,7 @@ impl Rank<'_> {
                 let (rank, root) = (view.rank, record.peer.max(0) as u32);
                 let (sent, received) = (record.bytes, record.aux);
                 CollectiveCall { op, algorithm, rank, ranks, root, sent, received, counts, other }.plan(&mut steps);
-                self.totals.collectives += 1;
+                self.totals.collectives_expanded += 1;
             }
             _ => self.totals.skip(record),
         }

@@ -7,27 +7,24 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mb_core::columns::Mergeable;
+
 use super::WeightedCounts;
 
 /// The counts of a queue divided into buckets.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct BucketCurves {
-    /// Number of buckets, without the list of receives from any source.
+    /// Number of buckets, without the list of receives from any source; the same in all receivers.
+    #[merge(max)]
     pub buckets: u32,
     /// Entries of the longest bucket at any time; of several receivers, the longest of any.
+    #[merge(max)]
     pub longest: usize,
     /// Entries of the longest list of receives from any source.
+    #[merge(max)]
     pub longest_any: usize,
     /// Searches by the entries compared, the match included.
     pub searches: WeightedCounts,
-}
-
-impl BucketCurves {
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.longest = self.longest.max(other.longest);
-        self.longest_any = self.longest_any.max(other.longest_any);
-        self.searches.merge(&other.searches);
-    }
 }
 
 /// The ages of entries in ascending order.

@@ -2,11 +2,12 @@
 //! Weights by a small number, and what share of them a number covers.
 
 use mb_core::Picos;
+use mb_core::columns::Mergeable;
 
 /// Weights by number, from 0 on: how often a number occurred, or for how many picoseconds.
 ///
 /// Memory: 8 bytes for each number up to the largest.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct WeightedCounts {
     weights: Vec<u64>,
 }
@@ -22,16 +23,6 @@ impl WeightedCounts {
             self.weights.resize(number + 1, 0);
         }
         self.weights[number] = self.weights[number].saturating_add(weight);
-    }
-
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        if other.weights.len() > self.weights.len() {
-            self.weights.resize(other.weights.len(), 0);
-        }
-        for (mine, theirs) in self.weights.iter_mut().zip(&other.weights) {
-            *mine = mine.saturating_add(*theirs);
-        }
     }
 
     /// The sum of all weights.

@@ -18,16 +18,20 @@
 
 mod buckets;
 mod counts;
+mod rows;
 mod sizer;
 
 use std::collections::BTreeMap;
 
+use mb_core::columns::Mergeable;
+
 pub use self::buckets::BucketCurves;
 pub use self::counts::WeightedCounts;
+pub use self::rows::{SizingBucket, SizingNeed, SizingPoint, SizingRows};
 pub use self::sizer::Sizer;
 
 /// The counts of one queue.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct QueueCurves {
     /// Insertions by the length of the queue before them.
     pub insertions: WeightedCounts,
@@ -38,12 +42,6 @@ pub struct QueueCurves {
 }
 
 impl QueueCurves {
-    fn merge(&mut self, other: &Self) {
-        self.insertions.merge(&other.insertions);
-        self.searches.merge(&other.searches);
-        self.time.merge(&other.time);
-    }
-
     /// The longest that the queue was.
     #[must_use]
     pub fn longest(&self) -> usize {
@@ -52,7 +50,7 @@ impl QueueCurves {
 }
 
 /// Both queues.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct Queues<T> {
     /// Of the posted receives.
     pub posted: T,
@@ -60,8 +58,9 @@ pub struct Queues<T> {
     pub unexpected: T,
 }
 
-/// The counts of one receiver, or of several together.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The counts of one receiver, or of several together: numbers of entries stay those of one receiver, and how often
+/// they occurred is added.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Mergeable)]
 pub struct Sizing {
     /// The queues.
     pub queues: Queues<QueueCurves>,
@@ -71,27 +70,4 @@ pub struct Sizing {
     pub communicators: BTreeMap<u32, Queues<QueueCurves>>,
     /// The queues divided by the source, for each number of buckets that was asked for.
     pub buckets: Vec<Queues<BucketCurves>>,
-}
-
-impl Sizing {
-    /// Adds another receiver. Numbers of entries stay those of one receiver: only how often they occurred is added.
-    pub fn merge(&mut self, other: &Self) {
-        self.queues.posted.merge(&other.queues.posted);
-        self.queues.unexpected.merge(&other.queues.unexpected);
-        self.places.posted.merge(&other.places.posted);
-        self.places.unexpected.merge(&other.places.unexpected);
-        for (communicator, queues) in &other.communicators {
-            let mine = self.communicators.entry(*communicator).or_default();
-            mine.posted.merge(&queues.posted);
-            mine.unexpected.merge(&queues.unexpected);
-        }
-        if self.buckets.is_empty() {
-            self.buckets.clone_from(&other.buckets);
-        } else {
-            for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-                mine.posted.merge(&theirs.posted);
-                mine.unexpected.merge(&theirs.unexpected);
-            }
-        }
-    }
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Histograms of counts, in powers of two.
 
+use mb_core::columns::Mergeable;
+
 /// Buckets of a [`Distribution`]. No queue has 2^48 entries.
 const BUCKETS: usize = 49;
 
 /// How often each number occurred, in buckets of powers of two.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Mergeable)]
 pub struct Distribution {
     /// Numbers counted.
     pub count: u64,
     /// Their sum.
     pub sum: u64,
     /// The largest; 0 if there is none.
+    #[merge(max)]
     pub max: u64,
     /// How many were 0, 1, 2 to 3, 4 to 7, and so on.
     pub buckets: [u64; BUCKETS],
@@ -30,16 +33,6 @@ impl Distribution {
         self.sum += number;
         self.max = self.max.max(number);
         self.buckets[((u64::BITS - number.leading_zeros()) as usize).min(BUCKETS - 1)] += 1;
-    }
-
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
-            *mine += theirs;
-        }
     }
 
     /// The mean, or `None` without numbers.

@@ -27,6 +27,7 @@ mod rank;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use mb_core::columns::{Columns, Mergeable};
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 use self::arrivals::Message;
@@ -40,80 +41,128 @@ use crate::record::{CollectiveOp, Flags, Kind};
 /// Messages per block of ranks, unless a single rank has more.
 const BLOCK_MESSAGES: usize = 1 << 22;
 
-/// Statistics of one rank or of all ranks.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Statistics of one rank or of all ranks: the numbers of `matchbench trace stats`, in its order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Columns, Mergeable)]
 pub struct Stats {
     /// Records.
     pub records: u64,
-    /// Time from the first record to the last, ns. Of all ranks: the longest.
+    /// Time from the first record to the last; of all ranks: the longest.
+    #[merge(max)]
     pub wall_ns: u64,
-    /// Wall time within recorded calls, ns.
+    /// Wall time in recorded calls, summed.
     pub calls_wall_ns: u64,
     /// Messages sent, without those to `MPI_PROC_NULL`.
+    #[column(unit = "messages")]
     pub sent: u64,
-    /// Bytes sent; saturates.
+    /// Their bytes.
+    #[column(unit = "B")]
     pub sent_bytes: u64,
     /// Messages received, without those from `MPI_PROC_NULL`.
+    #[column(unit = "messages")]
     pub received: u64,
-    /// Bytes received; saturates.
+    /// Their bytes.
+    #[column(unit = "B")]
     pub received_bytes: u64,
-    /// Messages sent to this rank that were never received.
+    /// Messages sent to this rank that matched no receive.
+    #[column(unit = "messages")]
     pub never_received: u64,
-    /// Receives that completed with a message whose send is not in the trace, because the sender's
-    /// records are cut off.
+    /// Receives whose message has no send in the trace: the sender's records are truncated.
+    #[column(unit = "receives")]
     pub without_send: u64,
-    /// Receives posted, and matched probes, each of which receives one message; without those from
-    /// `MPI_PROC_NULL`. The receive of the message that a matched probe took counts no second time.
+    /// Receives posted and matched probes, without those from `MPI_PROC_NULL`.
+    ///
+    /// Each receives one message. The receive of the message that a matched probe took counts no second time.
+    #[column(unit = "receives")]
     pub receives: u64,
     /// Among them: matched probes.
+    #[column(unit = "receives")]
     pub matched_probes: u64,
-    /// Starts of partitioned sends. No other number includes partitioned messages, which are not matched.
-    pub partitioned: u64,
-    /// Among the receives: neither completed nor cancelled when the records end.
+    /// Among them: neither finished nor cancelled when the records end.
+    #[column(unit = "receives")]
     pub unfinished: u64,
     /// Among them: cancelled.
+    #[column(unit = "receives")]
     pub cancelled: u64,
     /// Among them: with `MPI_ANY_SOURCE` and a tag.
+    #[column(unit = "receives")]
     pub any_source: u64,
     /// Among them: with a source and `MPI_ANY_TAG`.
+    #[column(unit = "receives")]
     pub any_tag: u64,
-    /// Among them: with both.
+    /// Among them: with both wildcards.
+    #[column(unit = "receives")]
     pub any_both: u64,
+    /// Partitioned messages, in no other number: starts of sends, which are not matched.
+    #[column(unit = "messages")]
+    pub partitioned: u64,
     /// Plain probes that found a message.
+    #[column(unit = "probes")]
     pub probes: u64,
     /// Among them: with a wildcard.
+    #[column(unit = "probes")]
     pub probes_wildcard: u64,
-    /// Unsuccessful calls of `MPI_Test*`.
+    /// Unsuccessful tests: calls of `MPI_Test*` that completed nothing.
+    #[column(unit = "calls")]
     pub test_misses: u64,
-    /// Unsuccessful calls of `MPI_Iprobe` and `MPI_Improbe`.
+    /// Calls of `MPI_Iprobe` and `MPI_Improbe` that found no message.
+    #[column(unit = "calls")]
     pub probe_misses: u64,
-    /// Calls of `MPI_Wait*`, and successful calls of `MPI_Test*`.
+    /// Calls that wait or test and completed something.
+    #[column(unit = "calls")]
     pub waits: u64,
-    /// Calls that are not recorded in detail.
-    pub other_calls: u64,
     /// Collectives by [`CollectiveOp`], the barrier first.
+    #[column(none)]
+    #[computed(collectives: u64 = self.collectives.iter().sum::<u64>(),
+        unit = "calls", meaning = "collectives, counted on every rank")]
     pub collectives: [u64; CollectiveOp::ALL.len()],
-    /// Ranks from which messages were received. Of all ranks: the largest such number.
+    /// Calls that are not recorded in detail.
+    #[column(unit = "calls")]
+    pub other_calls: u64,
+    /// Ranks from which messages were received; of all ranks: the maximum of any rank.
+    #[column(unit = "ranks")]
+    #[merge(max)]
     pub sources: u64,
     /// Distinct tags of messages received.
+    #[merge(keep)]
     pub tags: u64,
-    /// Distinct communicators in which messages were received.
+    /// Communicators in which messages were received.
+    #[merge(keep)]
     pub communicators: u64,
-    /// Messages that arrived before their receive was posted, or were never received.
+    /// Messages that arrived before their receive was posted, or matched no receive.
+    #[column(unit = "messages")]
+    #[computed(unexpected_share: Option<f64> = self.unexpected_share(),
+        meaning = "their share of all messages that arrived, 0 to 1")]
     pub unexpected: u64,
     /// PRQ length at each arrival.
+    #[column(none)]
+    #[computed(posted_length_mean: Option<f64> = self.posted_length.mean(),
+        unit = "entries", meaning = "mean length of the PRQ when a message arrives")]
     pub posted_length: Distribution,
+    /// Maximum length of the PRQ.
+    #[column(unit = "entries")]
+    #[merge(max)]
+    pub posted_max: u64,
     /// PRQ search depth of each arrival that matched: entries visited, the matching one included.
+    #[column(none)]
+    #[computed(posted_depth_mean: Option<f64> = self.posted_depth.mean(), unit = "entries",
+        meaning = "mean search depth of the messages that find a receive: its position in the PRQ")]
+    #[computed(posted_depth_max: u64 = self.posted_depth.max, unit = "entries", meaning = "their maximum")]
     pub posted_depth: Distribution,
     /// UMQ length at each posted receive or matched probe.
+    #[column(none)]
+    #[computed(unexpected_length_mean: Option<f64> = self.unexpected_length.mean(), unit = "entries",
+        meaning = "mean length of the UMQ when a receive is posted or a matched probe searches")]
     pub unexpected_length: Distribution,
-    /// UMQ search depth of each receive or matched probe that matched: entries visited, the
-    /// matching one included.
-    pub unexpected_depth: Distribution,
-    /// Largest PRQ length at any time.
-    pub posted_max: u64,
-    /// Largest UMQ length at any time.
+    /// Maximum length of the UMQ.
+    #[column(unit = "entries")]
+    #[merge(max)]
     pub unexpected_max: u64,
+    /// UMQ search depth of each receive or matched probe that matched: entries visited, the matching one included.
+    #[column(none)]
+    #[computed(unexpected_depth_mean: Option<f64> = self.unexpected_depth.mean(), unit = "entries",
+        meaning = "mean search depth of the receives and matched probes that find a message: its position in the UMQ")]
+    #[computed(unexpected_depth_max: u64 = self.unexpected_depth.max, unit = "entries", meaning = "their maximum")]
+    pub unexpected_depth: Distribution,
 }
 
 impl Stats {
@@ -122,73 +171,6 @@ impl Stats {
     pub fn unexpected_share(&self) -> Option<f64> {
         let arrived = self.posted_length.count;
         (arrived > 0).then(|| self.unexpected as f64 / arrived as f64)
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.wall_ns = self.wall_ns.max(other.wall_ns);
-        self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
-        self.received_bytes = self.received_bytes.saturating_add(other.received_bytes);
-        self.sources = self.sources.max(other.sources);
-        self.posted_max = self.posted_max.max(other.posted_max);
-        self.unexpected_max = self.unexpected_max.max(other.unexpected_max);
-        let mine = [
-            &mut self.records,
-            &mut self.calls_wall_ns,
-            &mut self.sent,
-            &mut self.received,
-            &mut self.never_received,
-            &mut self.without_send,
-            &mut self.receives,
-            &mut self.matched_probes,
-            &mut self.partitioned,
-            &mut self.unfinished,
-            &mut self.cancelled,
-            &mut self.any_source,
-            &mut self.any_tag,
-            &mut self.any_both,
-            &mut self.probes,
-            &mut self.probes_wildcard,
-            &mut self.test_misses,
-            &mut self.probe_misses,
-            &mut self.waits,
-            &mut self.other_calls,
-            &mut self.unexpected,
-        ];
-        let theirs = [
-            other.records,
-            other.calls_wall_ns,
-            other.sent,
-            other.received,
-            other.never_received,
-            other.without_send,
-            other.receives,
-            other.matched_probes,
-            other.partitioned,
-            other.unfinished,
-            other.cancelled,
-            other.any_source,
-            other.any_tag,
-            other.any_both,
-            other.probes,
-            other.probes_wildcard,
-            other.test_misses,
-            other.probe_misses,
-            other.waits,
-            other.other_calls,
-            other.unexpected,
-        ];
-        for (mine, theirs) in mine.into_iter().zip(theirs) {
-            // Unsuccessful tests and probes are numbers read from the trace, so their sum can
-            // overflow.
-            *mine = mine.saturating_add(theirs);
-        }
-        for (mine, theirs) in self.collectives.iter_mut().zip(other.collectives) {
-            *mine += theirs;
-        }
-        self.posted_length.merge(&other.posted_length);
-        self.posted_depth.merge(&other.posted_depth);
-        self.unexpected_length.merge(&other.unexpected_length);
-        self.unexpected_depth.merge(&other.unexpected_depth);
     }
 
     /// Counts everything that follows from the records of `rank` alone.
