@@ -251,6 +251,9 @@ def networks() -> list[tuple[str, str]]:
     """Every network preset with its description; the first is the default."""
 
 def poll_work_ns() -> float: ...
+def unknown_name(kind: str, found: str, known: Sequence[str], listing: str | None = None) -> str:
+    """Give the error for a name that does not exist; `listing` is the command that lists the names."""
+
 def collectives() -> list[tuple[str, list[str]]]:
     """Every collective that the replay expands, with its algorithms; the first is the default."""
 

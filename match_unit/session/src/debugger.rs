@@ -42,12 +42,12 @@ pub enum StopReason {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnknownAddress {
     /// No label of this name.
-    #[error("label `{label}`: not in the program; expected one of: {known}")]
+    #[error("{}", mb_core::names::unknown("label", label, known.iter().map(String::as_str)))]
     Label {
         /// The requested one.
         label: String,
         /// The labels of the program.
-        known: String,
+        known: Vec<String>,
     },
     /// No word at this address.
     #[error("address {address}: not in the program; expected 0 to {last}")]
@@ -151,7 +151,7 @@ impl Debugger {
             Some(address) => Ok(address.index() as u16),
             None => Err(UnknownAddress::Label {
                 label: text.to_owned(),
-                known: self.program.labels.keys().cloned().collect::<Vec<_>>().join(", "),
+                known: self.program.labels.keys().cloned().collect(),
             }),
         }
     }

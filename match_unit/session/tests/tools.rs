@@ -185,7 +185,7 @@ fn an_unknown_label_is_reported_with_the_known_ones() {
     let debugger = Debugger::new(program, session(BuiltinProgram::Mpi, MEMORY, AfterMatch::Keep));
     assert_eq!(
         debugger.address_of("lost").unwrap_err().to_string(),
-        "label `lost`: not in the program; expected one of: arrived, flush, header, posted, rest, unexpected"
+        "unknown label `lost`; expected one of: arrived, flush, header, posted, rest, unexpected"
     );
     assert_eq!(debugger.address_of("41"), Ok(41));
     assert_eq!(debugger.address_of("42").unwrap_err(), UnknownAddress::Address { address: 42, last: 41 });

@@ -4,6 +4,7 @@
 //! - [`time`]: [`Picos`], [`Cycles`], [`Clock`], [`Bytes`]. No conversion between them is implicit.
 //! - [`matching`]: envelopes, patterns, operations and outcomes (`spec/matching.md`).
 //! - [`mpi`]: the one mapping of MPI's (communicator, source, tag) onto match bits.
+//! - [`names`]: what is said about a name that does not exist.
 //! - [`random`]: the generator of random numbers; every stream starts from a seed that the caller gives.
 //! - [`capacity`]: what happens when the structure of an engine is full.
 //! - [`columns`]: result columns, each declared once.
@@ -19,6 +20,7 @@ pub mod columns;
 pub mod engine;
 pub mod matching;
 pub mod mpi;
+pub mod names;
 pub mod parameters;
 pub mod random;
 pub mod time;

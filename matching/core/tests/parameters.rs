@@ -137,7 +137,7 @@ fn a_value_is_shown_as_a_preset_writes_it() {
 fn an_unknown_key_names_the_known_ones() {
     assert_eq!(
         message("entyr", "3"),
-        "unknown parameter `entyr`; expected one of: entry, clock, match, lists, mode, loop"
+        "unknown parameter `entyr`; did you mean `entry`? expected one of: entry, clock, match, lists, mode, loop"
     );
 }
 

@@ -12,7 +12,9 @@ mod used;
 
 use std::sync::Arc;
 
-use mb_core::{BuildOwn, EngineEntry, ParameterError, ParameterSet, Parameters, Placement, ReplayEngine, Source};
+use mb_core::{
+    BuildOwn, EngineEntry, ParameterError, ParameterSet, Parameters, Placement, ReplayEngine, Source, names,
+};
 
 pub use engines::ENGINES;
 pub use parameters::parameters_table;
@@ -22,22 +24,22 @@ pub use preset::PresetError;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CatalogError {
     /// No such engine.
-    #[error("unknown engine `{name}`; expected one of: {known}")]
+    #[error("{}", names::unknown("engine", name, known.iter().copied()))]
     UnknownEngine {
         /// The name.
         name: String,
         /// The engines there are.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The engine has no such preset.
-    #[error("engine `{engine}` has no preset `{name}`; expected one of: {known}")]
+    #[error("engine `{engine}`: {}", names::unknown("preset", name, known.iter().copied()))]
     UnknownPreset {
         /// The engine.
         engine: &'static str,
         /// The name.
         name: String,
         /// The presets there are.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The preset's file is wrong.
     #[error("engines/{engine}/presets/{preset}.toml: {error}")]
@@ -102,7 +104,7 @@ pub fn find(spec: &str) -> Result<EngineChoice, CatalogError> {
     let Some(entry) = ENGINES.iter().find(|entry| entry.card.name == name) else {
         return Err(CatalogError::UnknownEngine {
             name: name.to_owned(),
-            known: words(ENGINES.iter().map(|entry| entry.card.name)),
+            known: ENGINES.iter().map(|entry| entry.card.name).collect(),
         });
     };
     used::note(name);
@@ -123,7 +125,7 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
         return Err(CatalogError::UnknownPreset {
             engine,
             name: preset_name.unwrap_or_default().to_owned(),
-            known: words(entry.presets.iter().map(|preset| preset.name)),
+            known: entry.presets.iter().map(|preset| preset.name).collect(),
         });
     };
     let parameters = preset::read(entry.parameters, preset).map_err(|error| CatalogError::Preset {
@@ -263,10 +265,6 @@ impl Builder<'_> {
     }
 }
 
-fn words<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,11 +311,15 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_those_that_exist() {
         let message = |spec| find(spec).unwrap_err().to_string();
-        let engines = words(ENGINES.iter().map(|entry| entry.card.name));
-        assert_eq!(message("lienar"), format!("unknown engine `lienar`; expected one of: {engines}"));
+        let engines: Vec<_> = ENGINES.iter().map(|entry| entry.card.name).collect();
+        let engines = engines.join(", ");
+        assert_eq!(
+            message("lienar"),
+            format!("unknown engine `lienar`; did you mean `linear`? expected one of: {engines}")
+        );
         assert_eq!(
             message("ideal:one"),
-            "engine `ideal` has no preset `one`; expected one of: zero, hemmert2007_stated, hemmert2007_reported"
+            "engine `ideal`: unknown preset `one`; expected one of: zero, hemmert2007_stated, hemmert2007_reported"
         );
     }
 

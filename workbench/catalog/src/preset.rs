@@ -151,7 +151,7 @@ mod tests {
         );
         assert_eq!(
             message(r#"entyr = { value = "3", source = "assumed", note = "why" }"#),
-            "unknown parameter `entyr`; expected one of: entry, depth"
+            "unknown parameter `entyr`; did you mean `entry`? expected one of: entry, depth"
         );
         assert_eq!(
             message(r#"entry = { value = "3", source = "assumed", note = "why" }"#),

@@ -220,6 +220,6 @@ fn a_preset_that_does_not_exist_is_named() {
     let path = path("faulty");
     assert_eq!(
         library::choose(&path, Some("sund")).unwrap_err(),
-        format!("{path}: engine `faulty` has no preset `sund`; expected one of: sound")
+        format!("{path}: engine `faulty`: unknown preset `sund`; did you mean `sound`? expected one of: sound")
     );
 }

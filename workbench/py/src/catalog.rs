@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
-use mb_core::{EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind};
+use mb_core::{EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind, names};
 use mb_microcode::MicrocodeParameters;
 use mb_own::{Check, OwnProgram};
 use mb_replay::network::NETWORKS;
@@ -28,6 +28,15 @@ pub(crate) struct Parameter {
     source: &'static str,
     detail: String,
     holds: Option<&'static str>,
+}
+
+/// Why `found` is the name of no `kind`; `listing` is the command that lists the `known` names.
+#[pyfunction]
+#[pyo3(signature = (kind, found, known, listing=None))]
+#[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
+pub(crate) fn unknown_name(kind: &str, found: &str, known: Vec<String>, listing: Option<&str>) -> String {
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    names::unknown_of(kind, found, &known, listing)
 }
 
 pub(crate) fn parameters(set: &ParameterSet) -> Vec<Parameter> {

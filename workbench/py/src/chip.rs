@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mb_core::Source;
+use mb_core::{Source, names};
 use mb_moped::kernel::UserProgram;
 use mb_moped::machine::{
     Activity, CoreKind, Cycles, ExecutionMode, MachineParameters, MeasuredRegion, RunEnd, SETTABLE, TimingParameters,
@@ -63,7 +63,7 @@ fn mode_of(name: &str) -> PyResult<ExecutionMode> {
         "functional" => Ok(ExecutionMode::Functional),
         "timing" => Ok(ExecutionMode::Timing),
         "markers" => Ok(ExecutionMode::Markers),
-        _ => Err(bad_input(format!("mode `{name}`: unknown; expected functional, timing or markers"))),
+        _ => Err(bad_input(names::unknown("mode", name, ["functional", "timing", "markers"]))),
     }
 }
 
@@ -75,8 +75,7 @@ fn moped_of(
 ) -> PyResult<Option<MopedParameters>> {
     let Some(name) = design else { return Ok(None) };
     let Some(preset) = presets::preset(name) else {
-        let known = chip_designs().join(", ");
-        return Err(bad_input(format!("design `{name}`: unknown; expected one of: {known}")));
+        return Err(bad_input(names::unknown("design", name, chip_designs())));
     };
     let mut preset = preset.map_err(bad_input)?;
     for (key, value) in settings.iter().filter_map(|(name, value)| Some((name.strip_prefix("moped.")?, value))) {
@@ -138,8 +137,7 @@ pub(crate) fn run_on_chip<'py>(
     let moped = moped_of(design, descriptors, &settings)?;
     let limit = limit.unwrap_or(u64::MAX);
     let kind = CoreKind::ALL.into_iter().find(|kind| kind.name() == core);
-    let kind =
-        kind.ok_or_else(|| bad_input(format!("core `{core}`: unknown; expected one of: {}", chip_cores().join(", "))))?;
+    let kind = kind.ok_or_else(|| bad_input(names::unknown("core", core, chip_cores())))?;
     let mut timing = TimingParameters::gu2011(kind, cores as usize, moped.as_ref());
     timing.memory.migratory = migratory;
     apply(&settings, &mut timing)?;

@@ -10,6 +10,7 @@ use mb_conform::feature::Feature;
 use mb_conform::program::TestProgram;
 use mb_conform::report::{Failure, ProgramCounts, judge_run, observations_of};
 use mb_conform::{emit, generate, shrink, traits, wire};
+use mb_core::names;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -55,9 +56,7 @@ impl TestPrograms {
     ) -> PyResult<Self> {
         let feature = |name: &String| {
             let known = Feature::ALL.iter().find(|(_, known)| known == name).map(|(feature, _)| *feature);
-            known.ok_or_else(|| {
-                bad_input(format!("found feature {name}; expected one of {}", program_features().join(", ")))
-            })
+            known.ok_or_else(|| bad_input(names::unknown("feature", name, program_features())))
         };
         let without = without.iter().map(feature).collect::<PyResult<Vec<_>>>()?;
         if !(1..=generate::MAX_RANKS).contains(&ranks) {

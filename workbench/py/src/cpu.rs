@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on core models, as Python sees them.
 
+use mb_core::names;
 use mb_processor::linux::{CoreModel, Linux, Simulation, StartError};
 use mb_processor::{LoadError, Program, UnitTestVerdict};
 use pyo3::prelude::*;
@@ -29,7 +30,7 @@ fn wrong_file(error: LoadError) -> PyErr {
 
 /// A model of this name, with these parameters replaced.
 fn model(name: &str, settings: &[(String, u64)]) -> PyResult<CoreModel> {
-    let unknown = || bad_input(format!("core `{name}`: unknown; expected one of: {}", CoreModel::NAMES.join(", ")));
+    let unknown = || bad_input(names::unknown("core", name, CoreModel::NAMES));
     let mut model = CoreModel::of(name).ok_or_else(unknown)?;
     for (key, value) in settings {
         model.set(key, *value).map_err(|error| bad_input(format!("core {name}: {error}")))?;

@@ -32,7 +32,9 @@ mod _native {
     #[pymodule_export]
     use super::asm::MatchProgram;
     #[pymodule_export]
-    use super::catalog::{Engine, Network, collectives, engine_header, engines, kit_checks, networks, poll_work_ns};
+    use super::catalog::{
+        Engine, Network, collectives, engine_header, engines, kit_checks, networks, poll_work_ns, unknown_name,
+    };
     #[pymodule_export]
     use super::chip::{chip_cores, chip_designs, chip_protocol, run_on_chip};
     #[pymodule_export]

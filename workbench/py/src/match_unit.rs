@@ -5,7 +5,7 @@ mod shapes;
 
 use mb_asm::program::ITEM_WORDS;
 use mb_asm::word::Register;
-use mb_core::Clock;
+use mb_core::{Clock, names};
 use mb_microcode::MicrocodeParameters;
 use mb_session::debugger::{BreakpointCondition, Debugger, Relation, StopReason};
 use mb_session::export::{Kanata, Vcd};
@@ -158,7 +158,12 @@ impl MatchUnit {
             Some((register, relation, value)) => {
                 let register = register_of(&register)?;
                 let found = Relation::ALL.into_iter().find(|(text, _)| *text == relation);
-                let relation = found.ok_or_else(|| bad_input(format!("relation `{relation}`: unknown")))?.1;
+                let relation = found
+                    .ok_or_else(|| {
+                        let known = Relation::ALL.map(|(text, _)| text);
+                        bad_input(names::unknown("relation", &relation, known))
+                    })?
+                    .1;
                 Some(BreakpointCondition { register, relation, value })
             }
         };
@@ -310,7 +315,9 @@ impl MatchUnit {
 }
 
 fn register_of(name: &str) -> PyResult<Register> {
-    Register::from_name(name).ok_or_else(|| bad_input(format!("register `{name}`: unknown")))
+    Register::from_name(name).ok_or_else(|| {
+        bad_input(format!("unknown register `{name}`; expected one of: a0 to a15, t0 to t15, p0 to p15"))
+    })
 }
 
 fn after_match_of(word: &str) -> PyResult<AfterMatch> {
@@ -318,7 +325,7 @@ fn after_match_of(word: &str) -> PyResult<AfterMatch> {
         "keep" => Ok(AfterMatch::Keep),
         "remove" => Ok(AfterMatch::Remove),
         "append" => Ok(AfterMatch::Append),
-        _ => Err(bad_input(format!("after match: found `{word}`, expected one of: keep, remove, append"))),
+        _ => Err(bad_input(names::unknown("action after a match", word, ["keep", "remove", "append"]))),
     }
 }
 
@@ -326,7 +333,7 @@ fn list_of(name: &str) -> PyResult<List> {
     match name {
         "posted" => Ok(List::Posted),
         "unexpected" => Ok(List::Unexpected),
-        _ => Err(bad_input(format!("list `{name}`: unknown; expected one of: posted, unexpected"))),
+        _ => Err(bad_input(names::unknown("list", name, ["posted", "unexpected"]))),
     }
 }
 

@@ -282,7 +282,7 @@ fn parameters_table<'py>(py: Python<'py>, parameters: &[CurveParameter]) -> PyRe
 /// A description of a benchmark of the table of curves.
 #[pyfunction]
 pub(crate) fn describe_benchmark(key: &str) -> PyResult<String> {
-    let known = Benchmark::find(key).ok_or_else(|| bad_input(format!("benchmark `{key}`: not known")))?;
+    let known = Benchmark::find(key).ok_or_else(|| bad_input(format!("unknown benchmark `{key}`")))?;
     Ok(known.describe())
 }
 

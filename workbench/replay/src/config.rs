@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The configuration of a replay.
 
+use mb_core::names;
 use mb_core::time::Picos;
 use mb_trace::CollectiveOp;
 
@@ -105,16 +106,13 @@ impl Collectives {
     /// A sentence that names what exists.
     pub fn set(&mut self, collective: &str, algorithm: &str) -> Result<(), String> {
         let Some(at) = COLLECTIVE_ALGORITHMS.iter().position(|(_, name, _)| *name == collective) else {
-            let known: Vec<_> = COLLECTIVE_ALGORITHMS.iter().map(|(_, name, _)| *name).collect();
-            return Err(format!("unknown collective `{collective}`; expected one of: {}", known.join(", ")));
+            let known = COLLECTIVE_ALGORITHMS.iter().map(|(_, name, _)| *name);
+            return Err(names::unknown("collective", collective, known));
         };
         let offered = COLLECTIVE_ALGORITHMS[at].2;
         let Some(&found) = offered.iter().find(|offered| offered.name() == algorithm) else {
-            let known: Vec<_> = offered.iter().map(|offered| offered.name()).collect();
-            return Err(format!(
-                "collective `{collective}`: unknown algorithm `{algorithm}`; expected one of: {}",
-                known.join(", ")
-            ));
+            let unknown = names::unknown("algorithm", algorithm, offered.iter().map(|offered| offered.name()));
+            return Err(format!("collective `{collective}`: {unknown}"));
         };
         self.chosen[at] = found;
         Ok(())

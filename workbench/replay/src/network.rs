@@ -16,7 +16,7 @@
 //!
 //! Model: Alexandrov, Ionescu, Schauser, Scheiman, "`LogGP`", SPAA 1995.
 
-use mb_core::{ParameterError, ParameterSet, Parameters, Picos, Source, Sourced};
+use mb_core::{ParameterError, ParameterSet, Parameters, Picos, Source, Sourced, names};
 
 /// Parameters of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]
@@ -161,8 +161,7 @@ impl Network {
     /// When a value of a preset is out of range, which a test excludes.
     pub fn preset(name: &str) -> Result<Self, String> {
         let Some(preset) = NETWORKS.iter().find(|preset| preset.name == name) else {
-            let known: Vec<_> = NETWORKS.iter().map(|preset| preset.name).collect();
-            return Err(format!("unknown network `{name}`; expected one of: {}", known.join(", ")));
+            return Err(names::unknown("network", name, NETWORKS.iter().map(|preset| preset.name)));
         };
         let parameters = ParameterSet::from_sourced::<NetworkParameters>((preset.parameters)());
         let parameters = parameters.expect("network presets are in range");

@@ -167,12 +167,12 @@ pub struct LedgerError {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ReproduceError {
     /// The ledger has no claim of the paper.
-    #[error("paper `{name}`: not registered; expected one of: {known}")]
+    #[error("{}", mb_core::names::unknown("paper", name, known.iter().copied()))]
     UnknownPaper {
         /// The name.
         name: String,
         /// The papers there are.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// A measurement could not be made.
     #[error("claim `{id}`: {error}")]

@@ -213,7 +213,7 @@ impl Registry {
         let found = self.0.iter().find(|paper| paper.key() == name || paper.alias() == name);
         found.copied().ok_or_else(|| ReproduceError::UnknownPaper {
             name: name.to_owned(),
-            known: self.keys().map(|(key, _)| key).collect::<Vec<_>>().join(", "),
+            known: self.keys().map(|(key, _)| key).collect(),
         })
     }
 

@@ -134,7 +134,7 @@ fn what_cannot_be_made_is_refused_in_words() {
     let unknown = Plan::new("halo", 8, 1, &BTreeMap::new()).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "unknown pattern `halo`; expected one of: halo3d, sweep, transpose, many_to_one, random, depth, tanabe2013_table1, xiong2018_depths"
+        "unknown pattern `halo`; did you mean `halo3d`? expected one of: halo3d, sweep, transpose, many_to_one, random, depth, tanabe2013_table1, xiong2018_depths"
     );
     let settings = [("order".to_owned(), "sideways".to_owned())].into();
     assert_eq!(

@@ -5,12 +5,12 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParameterError {
     /// There is no such parameter.
-    #[error("unknown parameter `{key}`; expected one of: {known}")]
+    #[error("{}", crate::names::unknown("parameter", key, known.iter().map(String::as_str)))]
     Unknown {
         /// What was given.
         key: String,
         /// The parameters that exist.
-        known: String,
+        known: Vec<String>,
     },
     /// A value of the wrong form, of a wrong unit or outside its range.
     #[error("parameter `{key}`: found `{found}`, expected {expected}")]

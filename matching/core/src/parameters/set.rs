@@ -130,7 +130,7 @@ impl ParameterSet {
 
 fn place(specs: &[ParameterSpec], key: &str) -> Result<usize, ParameterError> {
     specs.iter().position(|spec| spec.key == key).ok_or_else(|| {
-        let known: Vec<_> = specs.iter().map(|spec| spec.key).collect();
-        ParameterError::Unknown { key: key.to_owned(), known: known.join(", ") }
+        let known = specs.iter().map(|spec| spec.key.to_owned()).collect();
+        ParameterError::Unknown { key: key.to_owned(), known }
     })
 }

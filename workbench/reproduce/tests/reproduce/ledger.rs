@@ -56,7 +56,7 @@ fn a_paper_is_found_by_its_key_and_by_its_alias() {
     }
     assert_eq!(
         REGISTRY.find("s9").map(mb_reproduce::RegisteredPaper::key).unwrap_err().to_string(),
-        "paper `s9`: not registered; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000"
+        "unknown paper `s9`; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000"
     );
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use mb_core::parameters::Value;
 use mb_core::random::Random;
-use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source};
+use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source, names};
 use serde_json::json;
 
 pub use patterns::{
@@ -81,12 +81,12 @@ impl CommunicationPattern {
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
     /// No such pattern.
-    #[error("unknown pattern `{name}`; expected one of: {known}")]
+    #[error("{}", names::unknown("pattern", name, known.iter().copied()))]
     UnknownPattern {
         /// The name found.
         name: String,
         /// The names expected.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// A parameter was rejected.
     #[error(transparent)]
@@ -124,8 +124,8 @@ impl Plan {
     /// When the pattern is unknown, or ranks or parameters are out of range.
     pub fn new(name: &str, ranks: u32, seed: u64, settings: &BTreeMap<String, String>) -> Result<Self, GenerateError> {
         let Some(pattern) = PATTERNS.iter().find(|pattern| pattern.name == name) else {
-            let known: Vec<_> = PATTERNS.iter().map(|pattern| pattern.name).collect();
-            return Err(GenerateError::UnknownPattern { name: name.to_owned(), known: known.join(", ") });
+            let known = PATTERNS.iter().map(|pattern| pattern.name).collect();
+            return Err(GenerateError::UnknownPattern { name: name.to_owned(), known });
         };
         Self::check(*pattern, ranks, seed, pattern.set(settings)?)
     }
