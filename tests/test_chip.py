@@ -120,9 +120,9 @@ def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--design", "other"], "design `other`: unknown; expected one of: base, optcopy, optcache"),
-        (["--env", "NAME"], "--env: found 'NAME', expected NAME=VALUE"),
-        (["--set", "directory"], "--set: found 'directory', expected NAME=VALUE"),
+        (["--design", "other"], "unknown design `other`; expected one of: base, optcopy, optcache"),
+        (["--env", "NAME"], "--env: found `NAME`, expected NAME=VALUE"),
+        (["--set", "directory"], "--set: found `directory`, expected NAME=VALUE"),
         (["--set", "directory=much"], "setting `directory`: found `much`, expected a number"),
         (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: l1.mshrs, l2.hit, "),
         (["--set", "core.slack=3"], "setting `core.slack`: unknown; expected one of: l1.mshrs, l2.hit, "),
@@ -189,4 +189,4 @@ def test_the_protocol_of_each_design_is_printed(capsys: pytest.CaptureFixture[st
 
 def test_a_protocol_of_an_unknown_design_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chip", "protocol", "--design", "best"]) == 2
-    assert "design `best`: unknown; expected one of: base, optcopy" in capsys.readouterr().err
+    assert "unknown design `best`; expected one of: base, " in capsys.readouterr().err

@@ -387,7 +387,8 @@ def test_an_engine_takes_parameters_as_keywords() -> None:
         (
             "qsnet2",
             {"entyr": 3},
-            "engine `linear`: unknown parameter `entyr`; expected one of: entry, operation, placement",
+            "engine `linear`: unknown parameter `entyr`; did you mean `entry`? "
+            "expected one of: entry, operation, placement",
         ),
         (
             "qsnet2",
@@ -404,7 +405,7 @@ def test_an_engine_takes_parameters_as_keywords() -> None:
         (
             "qsnet3",
             {},
-            "engine `linear` has no preset `qsnet3`; "
+            "engine `linear`: unknown preset `qsnet3`; did you mean `qsnet2`? "
             "expected one of: qsnet2, bgp, dimmnet2, dimmnet2_lhs, software, software_l2",
         ),
     ],

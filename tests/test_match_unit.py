@@ -105,7 +105,8 @@ NUMBER = "expected a number from 0 to "
 BAD_LISTS = [
     (
         "[[posted]]\nbit = 1",
-        "posted[0]: field `bit`: unknown; expected one of: name, bits, ignore, nid, pid, length, "
+        "posted[0]: unknown field `bit`; did you mean `bits`? "
+        "expected one of: name, bits, ignore, nid, pid, length, "
         "local_offset, max_size, min_free, threshold, event_queue, start, options",
     ),
     (
@@ -142,7 +143,7 @@ BAD_LISTS = [
     ),
     (
         "[[posted]]\nwords = [0, 0, 0, 0, 0, 0, 0, 0]\nbits = 1",
-        "posted[0]: field `bits`: unknown; expected one of: name, words",
+        "posted[0]: unknown field `bits`; expected one of: name, words",
     ),
     ("[[posted]]\nname = ''", "posted[0]: field `name`: found ``, expected a printable text"),
     ("[posted]\nbits = 1", "`posted` is not an array of tables; expected [[posted]] or [[unexpected]]"),
@@ -167,12 +168,12 @@ BAD_HEADERS = [
     ),
     (
         "[[header]]\nignore = 1",
-        "header[0]: field `ignore`: unknown; expected one of: name, op, bits, nid, pid, length, "
+        "header[0]: unknown field `ignore`; expected one of: name, op, bits, nid, pid, length, "
         "remote_offset, data, arrival, after_match, expect",
     ),
     (
         "[[header]]\nop = 'search'\nlength = 1",
-        "header[0]: field `length`: unknown; expected one of: name, op, bits, "
+        "header[0]: unknown field `length`; expected one of: name, op, bits, "
         "ignore, nid, pid, remote_offset, data, arrival, after_match, expect",
     ),
     (
@@ -260,7 +261,8 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
     [
         (
             ("portal", "--headers", HEADERS),
-            f"program `portal`: unknown; expected one of: {', '.join(PROGRAMS)}, or a file",
+            "unknown program `portal`; did you mean `portals4`? "
+            f"expected one of: {', '.join(PROGRAMS)}, or a file",
         ),
         (("none.mb", "--headers", HEADERS), "none.mb: No such file or directory"),
         (("mpi", "--headers", "none.toml"), "none.toml: No such file or directory"),
@@ -276,9 +278,9 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         ),
         (
             ("mpi", "--headers", HEADERS, "--preset", "tanabe2013"),
-            "engine `microcode` has no preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
+            "engine `microcode`: unknown preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
         ),
-        (("mpi",), "Missing option '-H' / '--headers' (see `matchbench match_unit run --help`)"),
+        (("mpi",), "missing option `--headers` (see `matchbench match_unit run --help`)"),
         (
             ("mpi", "--headers", HEADERS, "-o", "x.txt"),
             "x.txt: unknown suffix; expected a .csv or .json file",

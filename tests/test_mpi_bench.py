@@ -138,7 +138,7 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake_mpi: Path, t
         ),
         (
             ["--mpicc", "FAKE", "--depths", "0,x"],
-            "Invalid value for '--depths': found '0,x', expected whole numbers separated by commas "
+            "--depths: found `0,x`, expected whole numbers separated by commas "
             "(see `matchbench mpi bench --help`)",
         ),
         (
@@ -152,7 +152,7 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake_mpi: Path, t
         (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
         (
             ["--mpicc", "FAKE", "--beside", "nothing.csv", "--table-only"],
-            "--beside: found together with --table-only, expected one of them",
+            "--beside: cannot be combined with --table-only; give one of them",
         ),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_program_that_does_not_assemble_names_its_line(matchbench: Command, tm
     assert "found the unknown label `lop`" in done.stderr
     done = matchbench("compare", "trace", "--engine", "microcode", "--set", "program=mpl")
     assert done.returncode == 2
-    assert "program `mpl`: unknown; expected one of: mpi, " in done.stderr
+    assert "unknown program `mpl`; did you mean `mpi`? expected one of: mpi, " in done.stderr
 
 
 def test_debug_stops_at_conditions_and_changes_and_writes_registers(
@@ -143,4 +143,4 @@ def test_debug_stops_at_conditions_and_changes_and_writes_registers(
     assert refused.returncode == 2
     assert "expected if NAME OP NUMBER" in refused.stdout
     assert "found a constant, expected a register" in refused.stdout
-    assert "name `nothing`: unknown" in refused.stdout
+    assert "unknown name `nothing`" in refused.stdout

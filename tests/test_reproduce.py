@@ -290,8 +290,7 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
     [
         (
             ["s9"],
-            "paper `s9`: not registered; "
-            "expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000",
+            "unknown paper `s9`; expected one of: hemmert2007, tanabe2013, xiong2018, gu2011, crowley2000",
         ),
         (
             ["hemmert2007", "--id", "tanabe2013.*"],
@@ -299,12 +298,12 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
         ),
         (
             ["hemmert2007", "--verdict", "good"],
-            "Invalid value for '--verdict': found `good`; "
+            "--verdict: unknown verdict `good`; "
             "expected one of: holds, near, differs, not testable (see `matchbench reproduce --help`)",
         ),
         (
             ["hemmert2007", "--system", "mu,nic"],
-            "system `nic`: no claim is about it; expected one of: "
+            "unknown system `nic`; expected one of: "
             "all, bench, hw, lm, match, mt, mt*, mt1, mt16, mt2, mu, ppc440",
         ),
     ],
@@ -319,9 +318,7 @@ def test_a_choice_without_claims_is_refused_before_anything_is_measured(
 ) -> None:
     monkeypatch.setattr(MODULE, "reproduce", lambda _paper, **_: pytest.fail("measured"))
     assert main(["reproduce", "hemmert2007", "tanabe2013", "--system", "lhs"]) == BAD_INPUT
-    assert capsys.readouterr().err.startswith(
-        "matchbench: system `lhs`: no claim is about it; expected one of: all, "
-    )
+    assert capsys.readouterr().err.startswith("matchbench: unknown system `lhs`; expected one of: all, ")
 
 
 @pytest.mark.usefixtures("measured_once")

@@ -34,6 +34,26 @@ impl std::fmt::Display for Isa {
     }
 }
 
+/// The name of an instruction set by its number in the header of an ELF file (`e_machine`).
+fn instruction_set(machine: u16) -> String {
+    match machine {
+        2 | 18 | 43 => "SPARC",
+        3 => "x86",
+        8 => "MIPS",
+        20 => "PowerPC",
+        21 => "PowerPC64",
+        22 => "s390",
+        40 => "Arm",
+        50 => "IA-64",
+        62 => "x86-64",
+        183 => "AArch64",
+        243 => "RISC-V",
+        258 => "LoongArch",
+        _ => return format!("machine {machine}"),
+    }
+    .to_owned()
+}
+
 /// Why a file cannot be loaded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LoadError {
@@ -42,8 +62,10 @@ pub enum LoadError {
     Malformed(#[from] object::read::Error),
     /// An ELF file for another instruction set.
     #[error(
-        "machine {machine} with {bits} bits, {order}-endian; expected PowerPC (20) with 32 bits, big-endian, or RISC-V \
-         (243) with 64 bits, little-endian"
+        "found a program for {bits}-bit {order}-endian {}; expected one for {} or {}",
+        instruction_set(*machine),
+        Isa::Ppc32,
+        Isa::Rv64
     )]
     UnsupportedIsa {
         /// The machine number of the file.

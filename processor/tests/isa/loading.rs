@@ -67,12 +67,12 @@ fn an_unsupported_file_is_refused_with_what_was_found_and_expected() {
         ("not a well-formed ELF file: ", &[(0, b"#!/bin")]),
         ("not a well-formed ELF file: ", &[(segments, &[0xff, 0xff])]),
         (
-            "machine 62 with 64 bits, little-endian; expected PowerPC (20) with 32 bits, big-endian, or \
-             RISC-V (243) with 64 bits, little-endian",
+            "found a program for 64-bit little-endian x86-64; expected one for 32-bit big-endian PowerPC or 64-bit \
+             little-endian RISC-V",
             &[(machine, &[62])],
         ),
-        ("machine 20 with 64 bits, little-endian; expected", &[(machine, &[20])]),
-        ("machine 62208 with 64 bits, big-endian; expected", &[(5, &[2])]),
+        ("found a program for 64-bit little-endian PowerPC; expected one for", &[(machine, &[20])]),
+        ("found a program for 64-bit big-endian machine 62208; expected one for", &[(5, &[2])]),
         ("file of type 3; expected an executable at fixed addresses (2)", &[(header_type, &[3])]),
         ("dynamically linked; expected a static executable", &[(data + kind, &[3])]),
         (

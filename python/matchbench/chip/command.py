@@ -13,6 +13,7 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.chip import report as chip_report
 from matchbench.chip.trace import ChipTrace
+from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.cpu.command import interval
 from matchbench.display import tables
@@ -112,7 +113,7 @@ def protocol(design: str, migratory: bool) -> None:
     "--transport",
     default="moped",
     show_default=True,
-    type=click.Choice(["shm", "moped"]),
+    type=Choice(["shm", "moped"]),
     help="Transport of messages: shared memory, or the device.",
 )
 @click.option(
@@ -128,14 +129,14 @@ def protocol(design: str, migratory: bool) -> None:
     "--mode",
     default="functional",
     show_default=True,
-    type=click.Choice(["functional", "timing", "markers"]),
+    type=Choice(["functional", "timing", "markers"]),
     help="Without time, with time, or as the program selects with mb_mark.",
 )
 @click.option(
     "--core",
     default="ooo",
     show_default=True,
-    type=click.Choice(["ooo", "inorder", "scalar"]),
+    type=Choice(["ooo", "inorder", "scalar"]),
     help="Core model with time: out of order with the widths of a Pentium 4, in order and two wide, or one "
     "instruction at a time, which takes the least time to simulate.",
 )
@@ -248,7 +249,7 @@ def run(
             check_file(file_name, force=force)
     for variable in environment:
         if "=" not in variable:
-            msg = f"--env: found {variable!r}, expected NAME=VALUE"
+            msg = f"--env: found `{variable}`, expected NAME=VALUE"
             raise MatchbenchError(msg)
     pairs = [_setting(word) for word in settings]
     file = _program(program)
@@ -354,7 +355,7 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
 def _setting(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals or not name:
-        msg = f"--set: found {word!r}, expected NAME=VALUE, such as directory=20 or moped.active=2"
+        msg = f"--set: found `{word}`, expected NAME=VALUE, such as directory=20 or moped.active=2"
         raise MatchbenchError(msg)
     return name, value
 

@@ -19,6 +19,7 @@ from types import FrameType
 import click
 
 from matchbench import MatchbenchError, __version__
+from matchbench.cli.usage import Group, usage_message
 from matchbench.display import tables
 
 COMMANDS = {
@@ -55,7 +56,7 @@ BAD_INPUT = 2
 _BY_SIGNAL = 128
 
 
-class Commands(click.Group):
+class Commands(Group):
     """The commands of `COMMANDS`, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -116,8 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_error(error.format_message())
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "matchbench"
-        return _refuse(f"{error.format_message().rstrip('.')} (see `{where} --help`)")
+        return _refuse(usage_message(error))
     except click.ClickException as error:
         return _refuse(error.format_message())
     except MatchbenchError as error:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import _native
+from matchbench.cli.usage import Choice
 from matchbench.compare.replay_config import ReplayConfig
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,7 +48,7 @@ def replay_options(function: Function) -> Function:
         ),
         click.option(
             "--polls",
-            type=click.Choice(["waiting", "recorded"]),
+            type=Choice(["waiting", "recorded"]),
             help="Let loops of unsuccessful tests and probes wait for what ended them, or keep them "
             "as recorded. [waiting]",
         ),

@@ -3,10 +3,12 @@
 
 import click
 
+from matchbench.cli.usage import Group
+
 _NO_LIMIT = 1 << 16
 
 
-class WholeSummaries(click.Group):
+class WholeSummaries(Group):
     """Lists each command with its whole first sentence, which click would cut to one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -124,10 +124,10 @@ def command(
     if output is None:
         output = Path("out") / f"compare-{dt.datetime.now():%Y%m%d-%H%M%S}"
     if plots and table_only:
-        msg = "--plots: found together with --table-only, expected one of them"
+        msg = "--plots: cannot be combined with --table-only; give one of them"
         raise MatchbenchError(msg)
     if every and engines:
-        msg = "--all: found together with --engine, expected one of them"
+        msg = "--all: cannot be combined with --engine; give one of them"
         raise MatchbenchError(msg)
     with reported_errors():
         chosen = choose_engines(engines, parse_assignments(parameters), mpi_bench=mpi_bench, every=every)

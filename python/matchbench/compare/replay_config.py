@@ -52,13 +52,10 @@ class ReplayConfig:
         known = dict(_native.collectives())
         for collective, algorithm in self.collectives.items():
             if collective not in known:
-                msg = f"unknown collective `{collective}`; expected one of: {', '.join(known)}"
-                raise MatchbenchError(msg)
+                raise MatchbenchError(_native.unknown_name("collective", collective, list(known)))
             if algorithm not in known[collective]:
-                msg = (
-                    f"collective `{collective}`: unknown algorithm `{algorithm}`; "
-                    f"expected one of: {', '.join(known[collective])}"
-                )
+                unknown = _native.unknown_name("algorithm", algorithm, known[collective])
+                msg = f"collective `{collective}`: {unknown}"
                 raise MatchbenchError(msg)
 
     def rules(self) -> Rules:

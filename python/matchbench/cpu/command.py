@@ -55,7 +55,7 @@ def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None)
         return None
     first, colon, last = text.partition(":")
     if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-        msg = f"found {text!r}, expected FROM:TO in cycles, as 10000:10500"
+        msg = f"found `{text}`, expected FROM:TO in cycles, as 10000:10500"
         raise click.BadParameter(msg)
     if int(last) - int(first) > _MOST_KANATA:
         msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
@@ -152,7 +152,7 @@ def run(
         check_file(diagram_file, force=force)
     for variable in environment:
         if "=" not in variable:
-            msg = f"--env: found {variable!r}, expected NAME=VALUE"
+            msg = f"--env: found `{variable}`, expected NAME=VALUE"
             raise MatchbenchError(msg)
     settings = _settings(parameters)
     sys.stdout.flush()
@@ -252,7 +252,7 @@ def _settings(parameters: tuple[str, ...]) -> list[tuple[str, int]]:
     settings = []
     for key, value in parse_assignments(parameters).items():
         if not str(value).isdecimal():
-            msg = f"--set {key}: found {value!r}, expected a whole number"
+            msg = f"--set {key}: found `{value}`, expected a whole number"
             raise MatchbenchError(msg)
         settings.append((key, int(value)))
     return settings

@@ -78,7 +78,7 @@ def new(
     from matchbench.engines import templates
 
     if in_c and in_python:
-        msg = "--c: found together with --python, expected one of them"
+        msg = "--c: cannot be combined with --python; give one of them"
         raise MatchbenchError(msg)
     language: Language = "c" if in_c else "python" if in_python else "rust"
     directory = output or Path(name)

@@ -185,8 +185,8 @@ def by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict
         having = [name] if dot else [name for name, known in keys.items() if key in known]
         if not having:
             everything = sorted({each for known in keys.values() for each in known})
-            msg = f"unknown parameter `{key}`; expected one of: {', '.join(everything)}"
-            raise MatchbenchError(msg)
+            listing = "matchbench engines show ENGINE"
+            raise MatchbenchError(_native.unknown_name("parameter", key, everything, listing))
         parameter = own if dot else key
         for each in having:
             if parameter in found[each]:

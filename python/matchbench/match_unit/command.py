@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from matchbench import MatchbenchError, _native
+from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import whole_file
@@ -178,7 +179,7 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--items",
-    type=click.Choice(["4", "8", "16"]),
+    type=Choice(["4", "8", "16"]),
     default="8",
     help="Words of a list item. [8]",
 )

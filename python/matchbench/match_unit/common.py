@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import MatchbenchError
+from matchbench.cli.usage import Choice
 from matchbench.display import tables
 from matchbench.engines.selection import parse_assignments
 from matchbench.match_unit.files import AFTER_MATCH, read_headers, read_list
@@ -54,7 +55,7 @@ def inputs(function: Function) -> Function:
             ),
             click.option(
                 "--after-match",
-                type=click.Choice(list(AFTER_MATCH)),
+                type=Choice(list(AFTER_MATCH)),
                 default="keep",
                 help="Keep a matching item in its list, remove it, or remove it and append a header without "
                 "a match to the other list, as MPI does. [keep]",

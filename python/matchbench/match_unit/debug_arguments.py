@@ -2,7 +2,8 @@
 """Arguments of the commands of `matchbench match_unit debug`: what was typed, checked."""
 
 from matchbench import MatchbenchError, _native
-from matchbench.match_unit.program import REGISTERS, Setup
+from matchbench._native import unknown_name
+from matchbench.match_unit.program import REGISTER_NAMES, REGISTERS, Setup
 
 
 class InvalidCommandError(MatchbenchError):
@@ -64,8 +65,7 @@ def register_of(setup: Setup, name: str) -> str:
     register = setup.registers.get(name, name)
     kind, number = register[:1], register[1:]
     if not (kind and kind in "atp" and number.isdecimal() and int(number) < REGISTERS):
-        named = "".join(f", {known}" for known in setup.registers)
-        msg = f"name `{name}`: unknown; expected one of: a0 to a15, t0 to t15, p0 to p15{named}"
+        msg = unknown_name("name", name, [*setup.registers, *REGISTER_NAMES])
         raise InvalidCommandError(msg)
     return f"{kind}{int(number)}"
 

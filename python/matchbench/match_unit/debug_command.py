@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from matchbench import MatchbenchError
+from matchbench._native import unknown_name
 from matchbench.display import tables
 from matchbench.match_unit.common import row_lines, write_text
 from matchbench.match_unit.debug_arguments import (
@@ -113,10 +114,11 @@ class Debugger(StateView):
         if name in self.commands:
             return self.commands[name]
         if len(known) != 1:
-            what = (
-                f"ambiguous; expected {' or '.join(known)}" if known else "unknown; `help` lists the commands"
+            msg = (
+                f"command `{name}`: ambiguous; expected {' or '.join(known)}"
+                if known
+                else unknown_name("command", name, list(self.commands), "help")
             )
-            msg = f"command `{name}`: {what}"
             raise InvalidCommandError(msg)
         return self.commands[known[0]]
 

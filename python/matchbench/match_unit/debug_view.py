@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What `matchbench match_unit debug` shows: the program, registers, FIFOs and lists."""
 
+from matchbench._native import unknown_name
 from matchbench.display import tables
 from matchbench.match_unit.common import answer_text, write_text
 from matchbench.match_unit.debug_arguments import InvalidCommandError, nothing, place_of, words_text
 from matchbench.match_unit.files import ITEM_BITS
-from matchbench.match_unit.program import REGISTERS, Setup, register_value
+from matchbench.match_unit.program import REGISTER_NAMES, REGISTERS, Setup, register_value
 from matchbench.native_types import MatchUnitAnswer
 
 AROUND = 4  # words before and after the one that is shown
@@ -77,9 +78,8 @@ class StateView:
                 raise InvalidCommandError(msg)
             content = entries[int(rest[:-1])]["words"]
             return f"{name}: " + " ".join(f"{content_word:#x}" for content_word in content)
-        named = "".join(f", {known}" for known in self.setup.registers)
-        known = "a0 to a15, t0 to t15, p0 to p15, posted[N], unexpected[N]"
-        msg = f"name `{name}`: unknown; expected one of: {known}{named}"
+        known = [*self.setup.registers, *REGISTER_NAMES, "posted[N]", "unexpected[N]"]
+        msg = unknown_name("name", name, known)
         raise InvalidCommandError(msg)
 
     def registers(self, words: list[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from matchbench import _native
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, unknown_name
 from matchbench.native_types import AfterMatch, HeaderFields, ItemFields
 
 ListName: TypeAlias = Literal["posted", "unexpected"]
@@ -103,7 +103,7 @@ class _FileEntry:
     def check_names(self, known: Sequence[str]) -> None:
         for name in self.fields:
             if name not in known:
-                self.reject(f"field `{name}`: unknown; expected one of: {', '.join(known)}")
+                self.reject(unknown_name("field", name, known))
 
     def number_of(self, name: str, limit: int, default: int) -> int:
         """Return a whole number from 0 to `limit`; text counts in any base that Python writes."""

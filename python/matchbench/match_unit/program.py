@@ -34,7 +34,7 @@ def load_program(program: str, seen: Callable[[bytes], object] = lambda _data: N
         return _native.MatchProgram.assemble(f"{program}.mb", builtin[program].encode())
     path = Path(program)
     if not path.exists() and path.suffix == "" and "/" not in program:
-        msg = f"program `{program}`: unknown; expected one of: {', '.join(builtin)}, or a file"
+        msg = f"{_native.unknown_name('program', program, list(builtin))}, or a file"
         raise MatchbenchError(msg)
     data = path.read_bytes()
     seen(data)
@@ -51,6 +51,9 @@ class Word:
     line: int | None
     text: str
 
+
+REGISTER_NAMES = ("a0 to a15", "t0 to t15", "p0 to p15")
+"""The registers of each file, for messages."""
 
 REGISTERS = 16
 """Registers of each file, and predicates; number 0 is a constant."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from matchbench._native import MatchbenchError, bench_sources
+from matchbench._native import MatchbenchError, bench_sources, unknown_name
 from matchbench.mpi.bench_protocol import MARK, Hello, Memory, RunOutput
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
@@ -103,8 +103,7 @@ class Plan:
             msg = f"depths: found {found}, expected 0 to {DEEPEST}: an MPI has no more distinct tags"
             raise MatchbenchError(msg)
         if unknown := [name for name in self.series if name not in SERIES]:
-            msg = f"unknown series `{unknown[0]}`; expected one of: {', '.join(SERIES)}"
-            raise MatchbenchError(msg)
+            raise MatchbenchError(unknown_name("series", unknown[0], SERIES))
         for name, value, least in (
             ("sweeps", self.sweeps, 1),
             ("budget_us", self.budget_us, 1),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matchbench import MatchbenchError
+from matchbench._native import unknown_name
 from matchbench.cli.progress import progress_bar
 from matchbench.display import tables
 from matchbench.display.output import whole_directory
@@ -39,7 +40,7 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     try:
         return tuple(sorted({int(word) for word in text.split(",")}))
     except ValueError as error:
-        msg = f"found {text!r}, expected whole numbers separated by commas"
+        msg = f"found `{text}`, expected whole numbers separated by commas"
         raise click.BadParameter(msg) from error
 
 
@@ -149,7 +150,7 @@ def command(
     from matchbench.mpi.results import FILE, document, read_rows, write
 
     if beside and table_only:
-        msg = "--beside: found together with --table-only, expected one of them"
+        msg = "--beside: cannot be combined with --table-only; give one of them"
         raise MatchbenchError(msg)
     mpi = find(mpicc, launcher, hostfile)
     if output is None:
@@ -195,8 +196,7 @@ def _chosen(names: Sequence[str]) -> tuple[str, ...]:
         return SERIES
     for name in names:
         if not any(name in (each, each.partition("/")[0]) for each in SERIES):
-            msg = f"unknown series `{name}`; expected one of: {', '.join(SERIES)}"
-            raise click.BadParameter(msg, param_hint="--series")
+            raise click.BadParameter(unknown_name("series", name, SERIES), param_hint="--series")
     return tuple(each for each in SERIES if each in names or each.partition("/")[0] in names)
 
 

@@ -127,7 +127,7 @@ class RunOutput:
             self.lines.append(line)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             shown = line[:_SHOWN] + ("..." if len(line) > _SHOWN else "")
-            msg = f"measuring program: found the line {shown!r}, expected an event of its protocol"
+            msg = f"measuring program: found the line `{shown}`, expected an event of its protocol"
             raise MatchbenchError(msg) from error
 
     def _store(self, event: dict[str, Any]) -> None:

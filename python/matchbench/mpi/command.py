@@ -5,6 +5,8 @@ import importlib
 
 import click
 
+from matchbench.cli.usage import Group
+
 COMMANDS = {
     "bench": "Measure the cost of deep queues.",
     "conform": "Check the matching order against the MPI standard.",
@@ -12,7 +14,7 @@ COMMANDS = {
 """Command -> its line in the overview; its module is `matchbench.mpi.<command>_command`."""
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """The commands of `COMMANDS`, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -12,6 +12,7 @@ import click
 
 from matchbench._native import MatchbenchError, optional_features, program_features
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.usage import Choice
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory, whole_directory
 from matchbench.mpi.conform import conform, shrink_rest
@@ -119,7 +120,7 @@ class Duration(click.ParamType[float]):
     "--without",
     metavar="FEATURE",
     multiple=True,
-    type=click.Choice(program_features()),
+    type=Choice(program_features()),
     help=f"Exclude {', '.join(program_features())}; may be repeated.",
 )
 @click.option(
@@ -127,7 +128,7 @@ class Duration(click.ParamType[float]):
     "including",
     metavar="FEATURE",
     multiple=True,
-    type=click.Choice(optional_features()),
+    type=Choice(optional_features()),
     help=f"Include {', '.join(optional_features())}, which is left out otherwise; may be repeated.",
 )
 @click.option(

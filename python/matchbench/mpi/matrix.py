@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, unknown_name
 from matchbench.mpi.launch import Mpi
 
 SHIPPED = Path(__file__).parent / "matrices"
@@ -104,8 +104,7 @@ def read_matrix(name: str) -> Matrix:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        known = ", ".join(shipped())
-        msg = f"{name}: found no such file; expected a file, or one of the shipped matrices {known}"
+        msg = f"{unknown_name('matrix', name, shipped())}, or a file"
         raise MatchbenchError(msg) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         msg = f"{name}: found no TOML ({error}); expected a matrix, spec/mpi-conform.md, section 3"
@@ -129,12 +128,12 @@ def read_matrix(name: str) -> Matrix:
 
 def _environment(place: str, row: Any) -> Environment:
     if not isinstance(row, dict):
-        msg = f"{place}: found {row!r}; expected a table"
+        msg = f"{place}: found `{row}`; expected a table"
         raise MatchbenchError(msg)
     _check(place, row, _ENVIRONMENT_KEYS)
     name = row.get("name", "")
     if not NAME.fullmatch(name):
-        msg = f"{place}: found name {name!r}; expected letters, digits, dots and hyphens"
+        msg = f"{place}: found name `{name}`; expected letters, digits, dots and hyphens"
         raise MatchbenchError(msg)
     variables, launcher, ranks = row.get("variables", {}), row.get("launcher", []), row.get("ranks")
     if not all(isinstance(value, str) for value in (*variables.values(), *launcher)):
@@ -148,7 +147,7 @@ def _environment(place: str, row: Any) -> Environment:
     try:
         re.compile(row.get("library", ""))
     except re.error as error:
-        msg = f"{place} ({name}): library: found {row['library']!r}, expected a regular expression: {error}"
+        msg = f"{place} ({name}): library: found `{row['library']}`, expected a regular expression: {error}"
         raise MatchbenchError(msg) from error
     return Environment(
         name=name,
@@ -166,5 +165,5 @@ def _check(place: str, data: Mapping[str, Any], known: Mapping[str, type]) -> No
             msg = f"{place}: found key {key}; expected {', '.join(known)}"
             raise MatchbenchError(msg)
         if not isinstance(value, known[key]) or isinstance(value, bool):
-            msg = f"{place}: {key}: found {value!r}; expected {known[key].__name__}"
+            msg = f"{place}: {key}: found `{value}`; expected {known[key].__name__}"
             raise MatchbenchError(msg)

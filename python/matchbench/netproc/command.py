@@ -56,7 +56,7 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
         return None
     first, colon, last = text.partition(":")
     if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-        msg = f"found {text!r}, expected FROM:TO in cycles, as 100000:102000"
+        msg = f"found `{text}`, expected FROM:TO in cycles, as 100000:102000"
         raise click.BadParameter(msg)
     if int(last) - int(first) > _MOST_KANATA:
         msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench import _native, interruptible
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, unknown_name
 from matchbench.native_types import NetprocReport, Parameter, Progress, Value
 
 PAPER = ("smt8", "cmp8", "cmp2_4", "cmp2_8")
@@ -95,7 +95,7 @@ def traffic(source: str, *, packets: int | None = None, seed: int = 1, mean_burs
         return Traffic(source, generate(settings, seed=seed), dict(parameters))
     path = Path(source)
     if not path.exists() and path.suffix == "" and "/" not in source:
-        msg = f"scenario `{source}`: unknown; expected one of: {', '.join(SCENARIOS)}, or a capture file"
+        msg = f"{unknown_name('scenario', source, list(SCENARIOS))}, or a capture file"
         raise MatchbenchError(msg)
     scenarios = ", ".join(SCENARIOS)
     data = read_file(path, f"a pcap or pcapng file, or one of the scenarios {scenarios}")

@@ -154,7 +154,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     environment = inherited if flavour == "other" else None
     if flavour == "other":
         sys.stderr.write(
-            f"matchbench: `{command[0]}`: unknown launcher; expected one that passes LD_PRELOAD, "
+            f"matchbench: unknown launcher `{command[0]}`; expected one that passes LD_PRELOAD, "
             "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks\n"
         )
     made = make_directory(directory)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from matchbench._native import unknown_name
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 from matchbench.reproduce.evidence import VERDICTS
@@ -31,8 +32,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     words = _words(context, parameter, given)
     for word in words:
         if word not in VERDICTS:
-            msg = f"found `{word}`; expected one of: {', '.join(VERDICTS)}"
-            raise click.BadParameter(msg)
+            raise click.BadParameter(unknown_name("verdict", word, VERDICTS))
     return words
 
 

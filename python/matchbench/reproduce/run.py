@@ -239,8 +239,7 @@ def key_of(name: str) -> str:
     for key, alias in papers().items():
         if name in (key, alias):
             return key
-    msg = f"paper `{name}`: not registered; expected one of: {', '.join(papers())}"
-    raise MatchbenchError(msg)
+    raise MatchbenchError(_native.unknown_name("paper", name, list(papers())))
 
 
 def pattern_of(glob: str) -> str:
@@ -255,8 +254,7 @@ def _chosen(about: dict[str, list[str]], systems: tuple[str, ...], ids: tuple[st
     globs = tuple(map(pattern_of, ids))
     known = sorted(set().union(*about.values()))
     if unknown := next((system for system in systems if system not in known), None):
-        msg = f"system `{unknown}`: no claim is about it; expected one of: {', '.join(known)}"
-        raise MatchbenchError(msg)
+        raise MatchbenchError(_native.unknown_name("system", unknown, known, "matchbench reproduce PAPER"))
     if unmatched := next((glob for glob in globs if not any(fnmatchcase(i, glob) for i in about)), None):
         msg = f"id `{unmatched}`: no claim has such an id; see `spec/claims.toml`"
         raise MatchbenchError(msg)

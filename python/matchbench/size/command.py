@@ -101,7 +101,7 @@ def command(
 
     if no_costs and (costs or parameters):
         other = "--engine" if costs else "--set"
-        msg = f"--no-costs: found together with {other}, expected one of them"
+        msg = f"--no-costs: cannot be combined with {other}; give one of them"
         raise _native.MatchbenchError(msg)
     names = [f"{each.name}:{each.preset}" for each in with_structure()]
     with reported_errors():

@@ -159,7 +159,7 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
     for first, second in (("plots", "table_only"), ("cache", "no_cache")):
         if getattr(options, first) and getattr(options, second):
             found, other = (f"--{name.replace('_', '-')}" for name in (first, second))
-            msg = f"{found}: found together with {other}, expected one of them"
+            msg = f"{found}: cannot be combined with {other}; give one of them"
             raise MatchbenchError(msg)
     study = _study(paths, options)
     if output is None:

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from matchbench._native import Engine, MatchbenchError, engines
+from matchbench._native import Engine, MatchbenchError, engines, unknown_name
 from matchbench.sweep.space import number_of
 
 NORMALISED_NM = 90
@@ -145,7 +145,7 @@ def _check_area(area: object, where: str) -> None:
         msg = f"{where}: found `{area}`, expected a table"
         raise MatchbenchError(msg)
     if unknown := next((key for key in area if key not in _AREA_KEYS), None):
-        msg = f"{where}: unknown key `{unknown}`; expected one of: {', '.join(sorted(_AREA_KEYS))}"
+        msg = f"{where}: {unknown_name('key', unknown, sorted(_AREA_KEYS))}"
         raise MatchbenchError(msg)
     for key in ("engine", "unit", "source"):
         if not isinstance(area.get(key), str):
@@ -165,11 +165,11 @@ def _check_area(area: object, where: str) -> None:
         raise MatchbenchError(msg)
     names = [card["name"] for card in engines()]
     if area["engine"] not in names:
-        msg = f"{where}: unknown engine `{area['engine']}`; expected one of: {', '.join(names)}"
+        msg = f"{where}: {unknown_name('engine', area['engine'], names)}"
         raise MatchbenchError(msg)
     known = _keys(area["engine"])
     if unknown := next((key for key in conditions if key not in known), None):
-        msg = f"{where}: unknown parameter `{unknown}`; expected one of: {', '.join(known)}"
+        msg = f"{where}: {unknown_name('parameter', unknown, known)}"
         raise MatchbenchError(msg)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from matchbench._native import Engine, MatchbenchError
+from matchbench._native import Engine, MatchbenchError, unknown_name
 from matchbench.engines.selection import by_engine, engine, refuse_doubles
 from matchbench.native_types import Value
 
@@ -291,7 +291,8 @@ def _check(design: Design) -> None:
     known = [parameter["name"] for parameter in Engine(design.engine).parameters()]
     for key in [*design.settings, *(axis.key for axis in design.axes)]:
         if key not in known:
-            msg = f"design `{design.name}`: unknown parameter `{key}`; expected one of: {', '.join(known)}"
+            listing = f"matchbench engines show {design.engine}"
+            msg = f"design `{design.name}`: {unknown_name('parameter', key, known, listing)}"
             raise MatchbenchError(msg)
     if design.size <= MOST_VALUES:
         _check_all(design)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from matchbench._native import MatchbenchError
+from matchbench._native import MatchbenchError, unknown_name
 from matchbench.compare.replay_config import ReplayConfig
 from matchbench.engines.selection import parse_assignments
 from matchbench.native_types import Value
@@ -92,7 +92,7 @@ class Study:
         """Check names and ranges."""
         _one_of("method", self.method, METHODS)
         for objective in self.objectives:
-            _one_of("objectives", objective, OBJECTIVES)
+            _one_of("objective", objective, OBJECTIVES)
         for what, names in (
             ("objectives", self.objectives),
             ("designs", [design.name for design in self.designs]),
@@ -289,14 +289,13 @@ def _named(value: object) -> str:
 def _known_keys(table: Mapping[str, Any], where: str) -> None:
     if unknown := next((key for key in table if key not in _KEYS[where] | _FIGURES[where]), None):
         place = f"{where}: " if where else ""
-        msg = f"{place}unknown key `{unknown}`; expected one of: {', '.join(sorted(_KEYS[where]))}"
+        msg = f"{place}{unknown_name('key', unknown, sorted(_KEYS[where]))}"
         raise MatchbenchError(msg)
 
 
-def _one_of(where: str, found: str, known: Sequence[str]) -> None:
+def _one_of(kind: str, found: str, known: Sequence[str]) -> None:
     if found not in known:
-        msg = f"{where}: found `{found}`, expected one of: {', '.join(known)}"
-        raise MatchbenchError(msg)
+        raise MatchbenchError(unknown_name(kind, found, known))
 
 
 def _toml(value: object) -> str:

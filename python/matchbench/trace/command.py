@@ -14,6 +14,7 @@ import click
 from matchbench._native import MatchbenchError, TraceError
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import OPTIONS, given_option, replay_config, replay_options
+from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.trace import shortfalls
@@ -328,7 +329,7 @@ def _show_ranks(found: TraceStats) -> None:
 @click.option(
     "--from",
     "start",
-    type=click.Choice(["worst", "start"]),
+    type=Choice(["worst", "start"]),
     help="With --match-unit: just before the deepest search, or from the start. [worst]",
 )
 @click.option(

@@ -17,6 +17,8 @@ _MOST_SEED = (1 << 64) - 1
 class Patterns(WholeSummaries):
     """One command per pattern of the trace library."""
 
+    kind = "pattern"
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """List the patterns."""
         return [pattern["name"] for pattern in _native.patterns()]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use mb_core::names;
 use mb_core::parameters::{Choice, Domain, ParameterSet, Parameters, Source};
 use mb_netproc::contract::drop_reason;
 use mb_netproc::report::{HartReport, PacketReport};
@@ -141,6 +142,16 @@ impl NetworkProcessor {
     #[new]
     #[pyo3(signature = (name, /, **parameters))]
     fn new(name: &str, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let known = network_processors();
+        if !known.iter().any(|each| each == name) {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            return Err(bad_input(names::unknown_of(
+                "architecture",
+                name,
+                &known,
+                Some("matchbench netproc run --help"),
+            )));
+        }
         let mut set = presets::preset(name).map_err(bad_input)?;
         for (key, text) in keywords(parameters)? {
             set.set(&key, &text, Source::User).map_err(bad_input)?;
