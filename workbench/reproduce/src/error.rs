@@ -199,6 +199,14 @@ pub enum ReproduceError {
     /// A measurement has another form than the claim's value.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
+    /// The preset of a claim has no such value.
+    #[error("spec/claims.toml: claim `{id}`: preset: {what}")]
+    Preset {
+        /// The claim.
+        id: String,
+        /// What was found and expected.
+        what: String,
+    },
     /// The ledger's evidence for a claim does not stand.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),

@@ -11,7 +11,7 @@
 //! figures, claim_test, evidence,          what figures are drawn from; how a claim is measured;
 //! explanation                             what is predicted; numbers inside explanations
 //! study, verdict                          study.toml; the rules by which a claim holds
-//! benchmarks, ledger, probe               runs on any engine; claims.toml; microcode programs
+//! benchmarks, ledger, preset_value, probe runs on any engine; claims.toml; what a row points at; microcode programs
 //! chart                                   series over any axis
 //! area, curve, formula, statistics, error silicon from storage; points; arithmetic; means; errors
 //! ```
@@ -36,6 +36,7 @@ pub mod figures;
 pub mod formula;
 pub mod ledger;
 pub mod papers;
+pub mod preset_value;
 mod probe;
 pub mod registry;
 pub mod report;

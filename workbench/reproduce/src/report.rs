@@ -4,7 +4,8 @@
 use crate::claim_test::{ClaimTest, Interpretation, Procedure};
 use crate::error::{EvidenceError, MeasureError, Mismatch, ReproduceError};
 use crate::ledger::{Claim, Evidence, Kind, Method};
-use crate::verdict::{self, Verdict};
+use crate::preset_value;
+use crate::verdict::{self, Measured, Verdict};
 
 /// One interpretation of a claim with its verdict.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,6 +67,9 @@ impl Finding<'_> {
     }
 }
 
+/// Why a claim that states a value of a preset has no verdict.
+const PRESET: &str = "an input of the model, which the preset gives back";
+
 /// Judges `claim` by what `test` measures on `subject`.
 ///
 /// # Errors
@@ -74,7 +78,16 @@ impl Finding<'_> {
 pub fn judge<'a, S>(claim: &'a Claim, test: Option<&ClaimTest<S>>, subject: &S) -> Result<Finding<'a>, ReproduceError> {
     let untested =
         |reason: String| Finding { claim, verdict: Verdict::NotTestable, interpretations: Vec::new(), reason };
-    let Some(test) = test else { return Ok(untested(needs(claim))) };
+    let Some(test) = test else {
+        let Some(pointer) = &claim.preset else { return Ok(untested(needs(claim))) };
+        let value = preset_value::of(pointer).map_err(|what| ReproduceError::Preset { id: claim.id.clone(), what })?;
+        let measured = Measured::Number(value);
+        let judged = verdict::judge(claim, &measured)?;
+        let interpretation = Interpretation::new("", measured);
+        let interpretations =
+            vec![JudgedInterpretation { interpretation, verdict: judged.verdict, error: judged.error }];
+        return Ok(Finding { interpretations, ..untested(PRESET.to_owned()) });
+    };
     let (measure, without_verdict) = match test.procedure {
         Procedure::Cannot(why) => return Ok(untested(why.to_owned())),
         Procedure::Measure(measure) => (measure, None),

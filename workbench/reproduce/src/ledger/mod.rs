@@ -52,6 +52,8 @@ pub struct Claim {
     pub origin: Origin,
     /// How close is close enough.
     pub precision: Precision,
+    /// The value of a preset that it states, as [`preset_value::of`](crate::preset_value::of) reads it.
+    pub preset: Option<String>,
     /// How strongly an agreement with a model supports it; none if it is not judged.
     pub evidence: Option<Evidence>,
     /// How the value is computed.

@@ -33,7 +33,9 @@ pub(crate) fn tests_are_those_of_the_ledger<S>(paper: &Paper<S>, methods: &[Meth
     for claim in claims {
         let mut by = std::iter::once(&claim.testable_by).chain(&claim.also_by);
         let testable = by.any(|method| methods.contains(method));
-        assert!(!testable || seen.contains(&*claim.id), "no test for `{}`", claim.id);
+        let tested = seen.contains(&*claim.id);
+        assert!(!testable || tested || claim.preset.is_some(), "no test for `{}`", claim.id);
+        assert!(!tested || claim.preset.is_none(), "a test and a preset for `{}`", claim.id);
     }
 }
 

@@ -10,7 +10,7 @@ use mb_reproduce::REGISTRY;
 const ROWS: [&[&str]; 9] = [
     &["area", "curve", "formula", "statistics", "error"],
     &["chart"],
-    &["benchmarks", "ledger", "probe"],
+    &["benchmarks", "ledger", "preset_value", "probe"],
     &["study", "verdict"],
     &["figures", "claim_test", "evidence", "explanation"],
     &["depth", "report", "contradictions"],

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use mb_reproduce::REGISTRY;
 use mb_reproduce::ledger::{self, Claim, ClaimedValue, Kind, Method, Origin, Precision};
+use mb_reproduce::papers::crowley2000;
+use mb_reproduce::verdict::{self, Measured, Verdict};
+use mb_reproduce::{REGISTRY, preset_value};
 
 use crate::common::CLAIMS;
 
@@ -154,7 +156,8 @@ fn a_field_that_no_claim_has_is_refused() {
         edited("unit = \"slots\"", "unit = \"slots\"\ncolour = \"red\""),
         Err(
             "try.toml:13: unknown field `colour`, expected one of `id`, `where`, `system`, `statement`, `quantity`, \
-             `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `evidence`, `formula`, `note`, `also_by`"
+             `value`, `unit`, `conditions`, `kind`, `testable_by`, `origin`, `precision`, `preset`, `evidence`, `formula`, `note`, \
+             `also_by`"
                 .to_owned()
         )
     );
@@ -207,5 +210,32 @@ fn what_is_no_toml_is_refused_with_its_line() {
     assert_eq!(
         edited("value = 6", "value = "),
         Err("try.toml:11: string values must be quoted, expected literal string".to_owned())
+    );
+}
+
+#[test]
+fn every_row_that_names_a_preset_has_its_value() {
+    let rows: Vec<_> = CLAIMS.iter().filter_map(|claim| Some((claim, claim.preset.as_ref()?))).collect();
+    assert!(rows.len() >= 90, "{}", rows.len());
+    for (claim, preset) in rows {
+        let found = Measured::Number(preset_value::of(preset).unwrap_or_else(|what| panic!("{}: {what}", claim.id)));
+        assert_eq!(verdict::judge(claim, &found).unwrap().verdict, Verdict::Holds, "{}: {found:?}", claim.id);
+    }
+}
+
+#[test]
+fn a_preset_or_a_parameter_that_is_not_there_is_refused() {
+    assert_eq!(preset_value::of("list_mt:mt1 2 * cores * contexts"), Ok(16.0));
+    assert_eq!(
+        preset_value::of("list_mt:mt1 core"),
+        Err("found `core`, expected a formula of numbers and of parameters of `list_mt:mt1`".to_owned())
+    );
+    assert!(preset_value::of("list_mt:mt3 cores").unwrap_err().contains("mt3"));
+    let text = CLAIM.replace("kind =", "preset = \"list_mt:mt1 core\"\nkind =").replace("hemmert2007", "crowley2000");
+    let claims = read(&text).unwrap();
+    assert_eq!(
+        crowley2000::PAPER.findings(&claims, &crowley2000::model::Model::published()).unwrap_err().to_string(),
+        "spec/claims.toml: claim `crowley2000.mu.slots`: preset: found `core`, expected a formula of numbers and of \
+         parameters of `list_mt:mt1`"
     );
 }

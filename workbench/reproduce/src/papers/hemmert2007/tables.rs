@@ -42,7 +42,6 @@ const INPUT: &str = "an input that the model is built from";
 macro_rules! threaded {
     ($name:literal, $processor:ident) => {
         [
-            cannot(concat!("hemmert2007.", $name, ".cores"), INPUT),
             shown(concat!("hemmert2007.", $name, ".fetch_width"), |subject| issue_slots(subject, $processor), INPUT),
             shown(concat!("hemmert2007.", $name, ".issue_width"), |subject| issue_slots(subject, $processor), INPUT),
             shown(concat!("hemmert2007.", $name, ".commit_width"), |subject| issue_slots(subject, $processor), INPUT),
@@ -79,9 +78,6 @@ macro_rules! threaded {
                 |subject| number(memory(subject, $processor)?.1 as f64),
                 INPUT,
             ),
-            cannot(concat!("hemmert2007.", $name, ".threads"), INPUT),
-            cannot(concat!("hemmert2007.", $name, ".contexts_total"), INPUT),
-            cannot(concat!("hemmert2007.area.t4_", $name, "_cores"), INPUT),
         ]
     };
 }
@@ -93,11 +89,6 @@ pub(super) const MT16: &[ClaimTest<Subject>] = &threaded!("mt16", Threads16);
 pub(super) const EMBEDDED: &[ClaimTest<Subject>] = &[
     shown("hemmert2007.ppc440.membw_ratio", |subject| bandwidth_over_the_unit(subject, Embedded), INPUT),
     shown("hemmert2007.mt16.membw_ratio", |subject| bandwidth_over_the_unit(subject, Threads16), INPUT),
-    cannot("hemmert2007.ppc440.fetch_width", INPUT),
-    cannot("hemmert2007.ppc440.issue_width", INPUT),
-    cannot("hemmert2007.ppc440.commit_width", INPUT),
-    cannot("hemmert2007.ppc440.ruu", INPUT),
-    cannot("hemmert2007.ppc440.lsq", INPUT),
     shown("hemmert2007.ppc440.dl1_kb", |subject| kilobytes(subject, Embedded, AccessKind::Load), INPUT),
     shown("hemmert2007.ppc440.dl1_ways", |subject| ways(subject, Embedded, AccessKind::Load), INPUT),
     shown("hemmert2007.ppc440.il1_kb", |subject| kilobytes(subject, Embedded, AccessKind::Fetch), INPUT),
@@ -105,7 +96,6 @@ pub(super) const EMBEDDED: &[ClaimTest<Subject>] = &[
     shown("hemmert2007.ppc440.l2_kb", |subject| beyond_l1(subject, Embedded), INPUT),
     shown("hemmert2007.ppc440.lat_l1", |subject| hit(subject, Embedded), INPUT),
     shown("hemmert2007.ppc440.lat_mem", |subject| number(memory(subject, Embedded)?.0 as f64), INPUT),
-    cannot("hemmert2007.ppc440.int_alus", INPUT),
     cannot("hemmert2007.ppc440.int_mults", INPUT),
     shown("hemmert2007.ppc440.mem_bw", |subject| number(memory(subject, Embedded)?.1 as f64), INPUT),
     shown("hemmert2007.ppc440.mem_ports", ports, INPUT),
@@ -118,11 +108,7 @@ pub(super) const EMBEDDED: &[ClaimTest<Subject>] = &[
 ];
 
 pub(super) const BENCHMARK: &[ClaimTest<Subject>] = &[
-    cannot("hemmert2007.mt.max_contexts", INPUT),
-    cannot("hemmert2007.mt.thread_create", INPUT),
     measure("hemmert2007.mt.context_switch", turns),
-    cannot("hemmert2007.mt.swap_interval", INPUT),
-    cannot("hemmert2007.mt.swap_cost", INPUT),
     differs(
         "hemmert2007.bench.prime",
         instruction_misses,
