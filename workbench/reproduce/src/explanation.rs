@@ -69,6 +69,7 @@ const SOURCES: [&str; 6] = ["paper", "section", "table", "figure", "contradictio
 
 /// Numbers with units that a text states itself, clause by clause; a clause that names its source
 /// may.
+#[must_use]
 pub fn bare_numbers(text: &str) -> Vec<String> {
     let outside: String = text
         .split('{')
