@@ -76,7 +76,7 @@ def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison)
     for block in summary.blocks(comparison.results, comparison.measured):
         assert [row[0] for row in block.rows] == ["ideal:zero", "linear:software"]
         assert block.measured[0][:2] == ("host_native:list", "measured")
-        assert all(len(row) == len(summary.MEASURED) for row in block.measured)
+        assert all(len(row) == len(summary.MEASURED_COLUMNS) for row in block.measured)
         assert (len(block.measured), block.engines) == (count, count + 2)
         assert block.measured_title.endswith("not ranked")
     planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)

@@ -36,7 +36,7 @@ def test_the_rows_are_in_the_table_of_measured_rows_in_the_order_named(compariso
     assert [row[0] for row in block.rows] == ["ideal:zero", "linear:software"]
     assert [row[0] for row in block.measured] == PAIR
     assert block.measured_title == "measured before, as the remarks say, not ranked"
-    width = len(summary.MEASURED)
+    width = len(summary.MEASURED_COLUMNS)
     assert all(len(row) == width and row[2:6] == ("-", "-", "-", "-") for row in block.measured)
     planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
     figure = next(plot.draw() for plot in planned if plot.name == "deep.slowdown")

@@ -12,6 +12,7 @@ import vl_convert
 
 import matchbench as mb
 from matchbench.compare import report_charts
+from matchbench.compare.columns import RESULTS
 from matchbench.display import chart_library
 
 LABEL = re.compile(r'aria-label="([^"]*)"')
@@ -39,6 +40,13 @@ def test_a_bar_has_the_slowdown_of_its_engine(comparison: mb.Comparison) -> None
         label = f"{row['engine']}:{row['preset']}"
         expected = f"timing: {row['timing']}; engine: {label}; slowdown: {row['slowdown']:.4f};"
         assert sum(expected in mark for mark in marks) == 1, expected
+
+
+def test_a_heading_has_the_meaning_of_its_column(comparison: mb.Comparison, tmp_path: Path) -> None:
+    comparison.write(tmp_path / "r", charts=False)
+    page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert f'title="{RESULTS["posted_max"].meaning}">posted max</th>' in page
+    assert 'title="time_ns over that of ideal:zero on the same trace' in page
 
 
 def test_measured_bars_are_apart_and_on_the_same_axis(comparison: mb.Comparison) -> None:

@@ -165,14 +165,8 @@ def _show(comparison: Comparison) -> None:
         for block in () if comparison.repeat else blocks:
             if block.note:
                 tables.line(f"{block.trace}: {block.note}")
-            tables.show(block.title, summary.HEADINGS, block.rows, spare=summary.SPARE)
-            if block.measured:
+            for name, shown, rows in block.tables:
+                tables.show(name, summary.headings(shown), rows, spare=summary.spare(shown))
                 tables.line()
-                spare = summary.MEASURED_SPARE
-                tables.show(block.measured_title, summary.MEASURED, block.measured, spare=spare)
-            if block.implausible:
-                tables.line()
-                tables.show(block.implausible_title, summary.HEADINGS, block.implausible, spare=summary.SPARE)
-            tables.line()
     with tables.ignoring_closed_pipe():
         sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))

@@ -6,48 +6,17 @@ were named: measured times are not ranked against those of models. Rows of engin
 do have one too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from matchbench.compare import coverage
+from matchbench.compare.columns import MEASURED, RESULTS
 from matchbench.compare.comparison import Remark
 from matchbench.compare.implausible import MARK
 from matchbench.display import tables
-
-HEADINGS = (
-    "engine",
-    "at",
-    "timing",
-    ">application",
-    ">slowdown",
-    ">match mean",
-    ">median",
-    ">p99",
-    ">max",
-    ">visits mean",
-    ">max",
-    ">posted max",
-    ">unexpected max",
-    ">overflows",
-    ">spilled",
-    ">refused",
-    ">blocked",
-    ">assumed",
-)
-"""Headings of the table; a leading `>` marks a column of numbers."""
-
-_VISITS_MAX = HEADINGS.index(">visits mean") + 1
-SPARE = (
-    (
-        *map(HEADINGS.index, ("at", ">median", ">posted max", ">unexpected max", ">spilled", ">refused")),
-        _VISITS_MAX,
-    ),
-    tuple(map(HEADINGS.index, (">p99", ">max", ">visits mean", ">assumed"))),
-)
-"""Columns that a narrow terminal omits: the first set, then the second."""
 
 BREAKS_ORDER = " (breaks order)"
 """Suffix of an engine whose outcomes are not MPI's."""
@@ -55,26 +24,129 @@ BREAKS_ORDER = " (breaks order)"
 OWN = {"library": "library", "python": "Python, slow"}
 """What is said of a user-defined engine in parentheses, by the first word of its origin."""
 
-MEASURED = (
-    "engine",
-    "timing",
-    ">operation",
-    ">quartiles",
-    ">repetitions",
-    ">same order",
-    ">application",
-    ">slowdown",
-    ">match mean",
-    ">p99",
-    ">blocked",
-)
-"""Headings of the table of measured rows."""
 
-MEASURED_SPARE = (
-    tuple(map(MEASURED.index, ("timing", ">same order", ">p99"))),
-    tuple(map(MEASURED.index, (">quartiles", ">repetitions"))),
+class Shown(NamedTuple):
+    """A column of the summary.
+
+    Parameters
+    ----------
+    heading
+        Its heading; a leading `>` marks a column of numbers.
+    text
+        Gives the cell of a row of `results`.
+    columns
+        The columns of `results` that it shows.
+    spare
+        When a narrow terminal omits it: 1 first, 2 next, 0 never.
+    """
+
+    heading: str
+    text: Callable[[Mapping[str, Any]], str]
+    columns: str
+    spare: int = 0
+
+    @property
+    def meaning(self) -> str:
+        """What the values of the columns say."""
+        known = {**MEASURED, **RESULTS}
+        return "; ".join(known[name].meaning for name in self.columns.split()).replace("`", "")
+
+
+def _of(column: str, show: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: show(row[column])
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    return f"{row['engine']}:{row['preset']}"
+
+
+def _judged_label(row: Mapping[str, Any]) -> str:
+    return _label(row) + ("" if row["keeps_order"] else BREAKS_ORDER) + _own(row)
+
+
+def _own(row: Mapping[str, Any]) -> str:
+    """Give the suffix of a user-defined engine."""
+    said = [OWN.get((row["origin"] or "").partition(" ")[0]), row["implausible"] and MARK]
+    return f" ({', '.join(filter(None, said))})" if any(said) else ""
+
+
+def _marked(events: int) -> str:
+    return f"! {tables.count(events)}" if events else "0"
+
+
+def _overflows(row: Mapping[str, Any]) -> str:
+    return _marked(row["posted_overflows"] + row["unexpected_overflows"])
+
+
+def _quartiles(row: Mapping[str, Any]) -> str:
+    if row["host"] is None:
+        return "-"
+    return f"{tables.time(row['operation_low_ns'])} to {tables.time(row['operation_high_ns'])}"
+
+
+def _repetitions(row: Mapping[str, Any]) -> str:
+    return "-" if row["host"] is None else tables.count(row["repetitions"])
+
+
+_APPLICATION = Shown(
+    ">application",
+    lambda row: tables.time(row["time_ns"]) if row["finished"] else "not finished",
+    "time_ns",
 )
-"""As `SPARE`, for the table of measured rows."""
+_SLOWDOWN = Shown(
+    ">slowdown", lambda row: "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}", "slowdown"
+)
+_MATCH_MEAN = Shown(">match mean", _of("match_latency_mean_ns", tables.time), "match_latency_mean_ns")
+_P99 = Shown(">p99", _of("match_latency_p99_ns", tables.time), "match_latency_p99_ns", 2)
+_BLOCKED = Shown(">blocked", _of("blocked_share", tables.share), "blocked_share")
+
+SIMULATED_COLUMNS = (
+    Shown("engine", _judged_label, "engine preset"),
+    Shown("at", _of("placement", str), "placement", 1),
+    Shown("timing", _of("timing", str), "timing"),
+    _APPLICATION,
+    _SLOWDOWN,
+    _MATCH_MEAN,
+    Shown(">median", _of("match_latency_median_ns", tables.time), "match_latency_median_ns", 1),
+    _P99,
+    Shown(">max", _of("match_latency_max_ns", tables.time), "match_latency_max_ns", 2),
+    Shown(">visits mean", _of("visits_mean", tables.decimal), "visits_mean", 2),
+    Shown(">max", _of("visits_max", tables.count), "visits_max", 1),
+    Shown(">posted max", _of("posted_max", tables.count), "posted_max", 1),
+    Shown(">unexpected max", _of("unexpected_max", tables.count), "unexpected_max", 1),
+    Shown(">overflows", _overflows, "posted_overflows unexpected_overflows"),
+    Shown(">spilled", _of("spilled", _marked), "spilled", 1),
+    Shown(">refused", _of("refused", _marked), "refused", 1),
+    _BLOCKED,
+    Shown(">assumed", _of("assumed_share", tables.share), "assumed_share", 2),
+)
+"""Columns of bounds and models."""
+
+MEASURED_COLUMNS = (
+    Shown("engine", _label, "engine preset"),
+    Shown("timing", _of("timing", str), "timing", 1),
+    Shown(">operation", _of("operation_ns", tables.time), "operation_ns"),
+    Shown(">quartiles", _quartiles, "operation_low_ns operation_high_ns", 2),
+    Shown(">repetitions", _repetitions, "repetitions", 2),
+    Shown(">same order", _of("same_order", tables.share), "same_order", 1),
+    _APPLICATION,
+    _SLOWDOWN,
+    _MATCH_MEAN,
+    _P99._replace(spare=1),
+    _BLOCKED,
+)
+"""Columns of measured rows."""
+
+
+def headings(shown: Sequence[Shown]) -> list[str]:
+    """Give the headings of a table."""
+    return [each.heading for each in shown]
+
+
+def spare(shown: Sequence[Shown]) -> list[set[int]]:
+    """Give the positions of columns that a narrow terminal omits, in the order in which they are omitted."""
+    return [{at for at, each in enumerate(shown) if each.spare == rank} for rank in (1, 2)]
+
 
 LEGEND = (
     "application: simulated time of the program; slowdown: its ratio to that on ideal:zero; "
@@ -107,15 +179,15 @@ class Block:
     title
         Name, size and replay parameters.
     rows
-        Bounds and models: cells in the order of `HEADINGS`.
+        Bounds and models: cells in the order of `SIMULATED_COLUMNS`.
     measured_title
         Title of the measured rows, with the host.
     measured
-        Measured rows: cells in the order of `MEASURED`.
+        Measured rows: cells in the order of `MEASURED_COLUMNS`.
     implausible_title
         Title of the implausible rows, with what each engine did.
     implausible
-        Rows of engines that did what no engine can do: cells in the order of `HEADINGS`.
+        Rows of engines that did what no engine can do: cells in the order of `SIMULATED_COLUMNS`.
     note
         A sentence if the trace has nothing to match, otherwise empty.
     """
@@ -128,6 +200,15 @@ class Block:
     implausible_title: str
     implausible: list[tuple[str, ...]]
     note: str
+
+    @property
+    def tables(self) -> list[tuple[str, tuple[Shown, ...], list[tuple[str, ...]]]]:
+        """Title, columns and rows of each table of the terminal; the first one may be empty."""
+        others = (
+            (self.measured_title, MEASURED_COLUMNS, self.measured),
+            (self.implausible_title, SIMULATED_COLUMNS, self.implausible),
+        )
+        return [(self.title, SIMULATED_COLUMNS, self.rows), *(each for each in others if each[2])]
 
     @property
     def engines(self) -> int:
@@ -163,11 +244,11 @@ def blocks(
         yield Block(
             trace=str(name),
             title=title,
-            rows=[_cells(row) for row in ranked.iter_rows(named=True)],
+            rows=[_cells(SIMULATED_COLUMNS, row) for row in ranked.iter_rows(named=True)],
             measured_title=_measured_title(taken),
-            measured=[_measured_cells(row) for row in taken],
+            measured=[_cells(MEASURED_COLUMNS, row) for row in taken],
             implausible_title=_implausible_title(doubtful),
-            implausible=[_cells(row) for row in doubtful],
+            implausible=[_cells(SIMULATED_COLUMNS, row) for row in doubtful],
             note=_note(first, covered.get(str(name))),
         )
 
@@ -225,51 +306,5 @@ def remark_lines(remarks: Sequence[Remark], most: int = 4) -> Iterator[str]:
             yield f"{trace}: {len(mine) - most} more remarks in report.html"
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        f"{row['engine']}:{row['preset']}" + ("" if row["keeps_order"] else BREAKS_ORDER) + _own(row),
-        row["placement"],
-        row["timing"],
-        tables.time(row["time_ns"]) if row["finished"] else "not finished",
-        "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
-        tables.time(row["match_latency_mean_ns"]),
-        tables.time(row["match_latency_median_ns"]),
-        tables.time(row["match_latency_p99_ns"]),
-        tables.time(row["match_latency_max_ns"]),
-        tables.decimal(row["visits_mean"]),
-        tables.count(row["visits_max"]),
-        tables.count(row["posted_max"]),
-        tables.count(row["unexpected_max"]),
-        _marked(row["posted_overflows"] + row["unexpected_overflows"]),
-        _marked(row["spilled"]),
-        _marked(row["refused"]),
-        tables.share(row["blocked_share"]),
-        tables.share(row["assumed_share"]),
-    )
-
-
-def _own(row: Mapping[str, Any]) -> str:
-    """Give the suffix of a user-defined engine."""
-    said = [OWN.get((row["origin"] or "").partition(" ")[0]), row["implausible"] and MARK]
-    return f" ({', '.join(filter(None, said))})" if any(said) else ""
-
-
-def _marked(events: int) -> str:
-    return f"! {tables.count(events)}" if events else "0"
-
-
-def _measured_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    here = row["host"] is not None
-    return (
-        f"{row['engine']}:{row['preset']}",
-        row["timing"],
-        tables.time(row["operation_ns"]),
-        f"{tables.time(row['operation_low_ns'])} to {tables.time(row['operation_high_ns'])}" if here else "-",
-        tables.count(row["repetitions"]) if here else "-",
-        tables.share(row["same_order"]),
-        tables.time(row["time_ns"]) if row["finished"] else "not finished",
-        "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
-        tables.time(row["match_latency_mean_ns"]),
-        tables.time(row["match_latency_p99_ns"]),
-        tables.share(row["blocked_share"]),
-    )
+def _cells(shown: Sequence[Shown], row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(each.text(row) for each in shown)
