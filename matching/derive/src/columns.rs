@@ -14,24 +14,19 @@ pub(crate) fn columns(input: &DeriveInput) -> Result<TokenStream> {
     let (mut specs, mut cells) = (Vec::new(), Vec::new());
     for field in named_fields(input)? {
         let (name, ty) = (&field.ident, &field.ty);
-        match Role::of(field)? {
-            Role::None => {}
-            Role::Nested => {
-                specs.push(quote! { columns.extend(<#ty as ::mb_core::columns::Columns>::columns()); });
-                cells.push(quote! { cells.extend(::mb_core::columns::Columns::cells(&self.#name)); });
-            }
-            Role::Column { unit, internal } => {
-                let value = quote! { self.#name };
-                let column = name.as_ref().map_or_else(String::new, |name| name.unraw().to_string());
-                let column = column + if is_time(ty) { "_ns" } else { "" };
-                specs.push(spec(&column, ty, unit, &as_phrase(&meaning(field)?), internal));
-                cells.push(cell(ty, &value));
-            }
+        let Attributes { unit, internal, nested, none } = Attributes::of(field)?;
+        if nested {
+            specs.push(quote! { columns.extend(<#ty as ::mb_core::columns::Columns>::columns()); });
+            cells.push(quote! { cells.extend(::mb_core::columns::Columns::cells(&self.#name)); });
+        } else if !none {
+            let column = name.as_ref().map_or_else(String::new, |name| name.unraw().to_string());
+            let column = column + if is_time(ty) { "_ns" } else { "" };
+            specs.push(spec(&column, ty, &unit, &as_phrase(&meaning(field)?), internal));
+            cells.push(cell(ty, &quote! { self.#name }));
         }
         for computed in computed(&field.attrs)? {
-            let Computed { name, ty, value, unit, meaning } = computed;
-            specs.push(spec(&name.unraw().to_string(), &ty, unit, &meaning, false));
-            cells.push(cell(&ty, &value));
+            specs.push(spec(&computed.name, &computed.ty, &computed.unit, &computed.meaning, false));
+            cells.push(cell(&computed.ty, &computed.value));
         }
     }
     let name = &input.ident;
@@ -84,51 +79,48 @@ pub(crate) fn mergeable(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 fn named_fields(input: &DeriveInput) -> Result<&Punctuated<Field, Token![,]>> {
-    match &input.data {
-        Data::Struct(data) if matches!(data.fields, Fields::Named(_)) => match &data.fields {
-            Fields::Named(fields) => Ok(&fields.named),
-            Fields::Unnamed(_) | Fields::Unit => unreachable!("the fields are named"),
-        },
-        _ => Err(Error::new(input.ident.span(), "can be derived for a struct with named fields")),
+    if let Data::Struct(data) = &input.data
+        && let Fields::Named(fields) = &data.fields
+    {
+        return Ok(&fields.named);
     }
+    Err(Error::new(input.ident.span(), "can be derived for a struct with named fields"))
 }
 
-/// What a field is in the table.
-enum Role {
-    Column { unit: Option<LitStr>, internal: bool },
-    Nested,
-    None,
+/// What `#[column(...)]` says.
+#[derive(Default)]
+struct Attributes {
+    unit: String,
+    internal: bool,
+    nested: bool,
+    none: bool,
 }
 
-impl Role {
+impl Attributes {
     fn of(field: &Field) -> Result<Self> {
-        let (mut unit, mut internal, mut other) = (None, false, None);
+        let mut found = Self::default();
         for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("column")) {
             attribute.parse_nested_meta(|meta| {
-                if meta.path.is_ident("unit") {
-                    unit = Some(meta.value()?.parse()?);
-                } else if meta.path.is_ident("internal") {
-                    internal = true;
-                } else if meta.path.is_ident("nested") {
-                    other = Some(Self::Nested);
-                } else if meta.path.is_ident("none") {
-                    other = Some(Self::None);
-                } else {
-                    return Err(meta.error("expected `unit = \"...\"`, `internal`, `nested` or `none`"));
+                match meta.path.require_ident()?.to_string().as_str() {
+                    "unit" => found.unit = meta.value()?.parse::<LitStr>()?.value(),
+                    "internal" => found.internal = true,
+                    "nested" => found.nested = true,
+                    "none" => found.none = true,
+                    _ => return Err(meta.error("expected `unit = \"...\"`, `internal`, `nested` or `none`")),
                 }
                 Ok(())
             })?;
         }
-        Ok(other.unwrap_or(Self::Column { unit, internal }))
+        Ok(found)
     }
 }
 
 /// A column that is computed from several fields: `name: Type = expression, unit = "...", meaning = "..."`.
 struct Computed {
-    name: Ident,
+    name: String,
     ty: Type,
     value: TokenStream,
-    unit: Option<LitStr>,
+    unit: String,
     meaning: String,
 }
 
@@ -139,23 +131,19 @@ impl Parse for Computed {
         let ty = input.parse()?;
         input.parse::<Token![=]>()?;
         let value = input.parse::<Expr>()?.into_token_stream();
-        let (mut unit, mut meaning) = (None, None);
-        while !input.is_empty() {
-            input.parse::<Token![,]>()?;
-            if input.is_empty() {
-                break;
-            }
+        let (mut unit, mut meaning) = (String::new(), None);
+        while input.parse::<Option<Token![,]>>()?.is_some() {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
-            let text: LitStr = input.parse()?;
+            let text = input.parse::<LitStr>()?.value();
             match key.to_string().as_str() {
-                "unit" => unit = Some(text),
-                "meaning" => meaning = Some(text.value()),
+                "unit" => unit = text,
+                "meaning" => meaning = Some(text),
                 _ => return Err(Error::new(key.span(), "expected `unit` or `meaning`")),
             }
         }
         let meaning = meaning.ok_or_else(|| Error::new(name.span(), "expected `meaning = \"...\"`"))?;
-        Ok(Self { name, ty, value, unit, meaning })
+        Ok(Self { name: name.to_string(), ty, value, unit, meaning })
     }
 }
 
@@ -164,8 +152,8 @@ fn computed(attributes: &[Attribute]) -> Result<Vec<Computed>> {
 }
 
 /// A column is in nanoseconds if its name ends in `_ns`, and only then.
-fn spec(name: &str, ty: &Type, unit: Option<LitStr>, meaning: &str, internal: bool) -> TokenStream {
-    let unit = if name.ends_with("_ns") { "ns".to_owned() } else { unit.map_or_else(String::new, |unit| unit.value()) };
+fn spec(name: &str, ty: &Type, unit: &str, meaning: &str, internal: bool) -> TokenStream {
+    let unit = if name.ends_with("_ns") { "ns" } else { unit };
     quote! {
         columns.push(::mb_core::columns::ColumnSpec {
             name: #name,

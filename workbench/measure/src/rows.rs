@@ -4,42 +4,26 @@
 use mb_core::Picos;
 use mb_core::columns::Columns;
 
+use crate::ClosedLoopResult;
 use crate::record::OperationKind;
 use crate::stopwatch::KindTimes;
-use crate::{ClosedLoopResult, host};
 
 /// What all rows of a measurement have.
 #[derive(Debug, Columns)]
 pub struct MeasuredOn {
     /// Rows measured on this host: name of its processor.
-    host: String,
+    pub host: String,
     /// Core that the thread was pinned to; null where the system does not allow pinning.
-    core: Option<usize>,
+    pub core: Option<usize>,
     /// Clock that was read.
-    clock: String,
+    pub clock: String,
     /// Cost of one timestamp, which was subtracted.
-    reading: Picos,
+    pub reading: Picos,
     /// Rows measured on this host: number of repetitions; times are their medians.
-    repetitions: u32,
+    pub repetitions: u32,
     /// Share of operations that had the same position in their receiver's sequence in the replay and in the
     /// measurement, 0 to 1.
-    same_order: f64,
-}
-
-impl MeasuredOn {
-    /// Of a measurement on `core` of this host.
-    #[must_use]
-    pub fn new<R>(found: &ClosedLoopResult<R>, core: Option<usize>) -> Self {
-        let measurement = &found.measurement;
-        Self {
-            host: host::cpu(),
-            core,
-            clock: measurement.clock.clone(),
-            reading: measurement.timestamp,
-            repetitions: measurement.repetitions,
-            same_order: found.same_order,
-        }
-    }
+    pub same_order: f64,
 }
 
 /// The operations of one kind, or of all of them.

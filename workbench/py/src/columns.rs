@@ -21,35 +21,35 @@ macro_rules! columns {
 
 pub(crate) use columns;
 
-/// The columns that rows of Rust have, by what the rows are: name, type, unit and meaning.
+/// Name, type, unit and meaning of a column.
+type Described = (&'static str, &'static str, &'static str, &'static str);
+
+/// The columns that rows of Rust have, by what the rows are.
 #[pyfunction]
-pub(crate) fn result_columns() -> BTreeMap<&'static str, Vec<(&'static str, &'static str, &'static str, &'static str)>>
-{
-    let tables: [(&str, fn() -> Vec<ColumnSpec>); 12] = [
-        ("total", Totals::columns),
-        ("ranks", RankReport::columns),
-        ("depths", DepthRow::columns),
-        ("visits", VisitsRow::columns),
-        ("timeline", TimeBin::columns),
-        ("watched", WatchedRow::columns),
-        ("measured_on", MeasuredOn::columns),
-        ("measured_kinds", MeasuredKind::columns),
-        ("stats", Stats::columns),
-        ("sizing_curves", SizingPoint::columns),
-        ("sizing_needs", SizingNeed::columns),
-        ("sizing_buckets", SizingBucket::columns),
+pub(crate) fn result_columns() -> BTreeMap<&'static str, Vec<Described>> {
+    let tables = [
+        ("total", Totals::columns()),
+        ("ranks", RankReport::columns()),
+        ("depths", DepthRow::columns()),
+        ("visits", VisitsRow::columns()),
+        ("timeline", TimeBin::columns()),
+        ("watched", WatchedRow::columns()),
+        ("measured_on", MeasuredOn::columns()),
+        ("measured_kinds", MeasuredKind::columns()),
+        ("stats", Stats::columns()),
+        ("sizing_curves", SizingPoint::columns()),
+        ("sizing_needs", SizingNeed::columns()),
+        ("sizing_buckets", SizingBucket::columns()),
     ];
     let described = |column: ColumnSpec| (column.name, column.kind, column.unit, column.meaning);
-    let shown =
-        |columns: Vec<ColumnSpec>| columns.into_iter().filter(|column| !column.internal).map(described).collect();
-    tables.into_iter().map(|(name, columns)| (name, shown(columns()))).collect()
+    tables
+        .into_iter()
+        .map(|(name, columns)| (name, columns.into_iter().filter(|column| !column.internal).map(described).collect()))
+        .collect()
 }
 
 /// One list per column, with a value for each row.
-pub(crate) fn table<'py, T: Columns>(
-    py: Python<'py>,
-    rows: impl IntoIterator<Item = T>,
-) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn table<T: Columns>(py: Python<'_>, rows: impl IntoIterator<Item = T>) -> PyResult<Bound<'_, PyDict>> {
     let rows = rows.into_iter().map(|row| row.cells()).collect::<Vec<_>>();
     let dict = PyDict::new(py);
     for (at, column) in T::columns().iter().enumerate() {

@@ -3,10 +3,10 @@
 //! `spec/results.md`.
 
 use mb_core::Picos;
-use mb_measure::{ClosedLoopResult, MeasuredKind, MeasuredOn};
+use mb_measure::{ClosedLoopResult, MeasuredKind, MeasuredOn, host};
 use mb_own::judged::Judgement;
 use mb_replay::sizing::SizingRows;
-use mb_replay::{DepthRow, VisitsRow, WatchedRank};
+use mb_replay::{DepthRow, LatencyBin, VisitsRow, WatchedRank};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -33,8 +33,16 @@ pub(crate) fn to_python<'py>(py: Python<'py>, replayed: &Replayed) -> PyResult<B
     let all = PyDict::new(py);
     all.set_item("total", table(py, [&report.total])?)?;
     all.set_item("ranks", table(py, &report.ranks)?)?;
-    all.set_item("depths", table(py, report.depths.iter().map(DepthRow::from))?)?;
-    all.set_item("visits", table(py, report.visits.iter().map(VisitsRow::from))?)?;
+    let depths = report.depths.iter().map(|bin| {
+        let &LatencyBin { from, to, matches, .. } = bin;
+        DepthRow { depth_from: from, depth_to: to, matches, bin }
+    });
+    all.set_item("depths", table(py, depths)?)?;
+    let visits = report.visits.iter().map(|bin| {
+        let &LatencyBin { from, to, matches, .. } = bin;
+        VisitsRow { visits_from: from, visits_to: to, matches, bin }
+    });
+    all.set_item("visits", table(py, visits)?)?;
     all.set_item("timeline", table(py, &report.timeline)?)?;
     all.set_item("watched", table(py, report.watched.iter().flat_map(WatchedRank::rows))?)?;
     all.set_item("unfinished", unfinished)?;
@@ -68,7 +76,16 @@ fn measurement<'py>(
     found: &ClosedLoopResult<()>,
     core: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let all = record(py, &MeasuredOn::new(found, core))?;
+    let measurement = &found.measurement;
+    let on = MeasuredOn {
+        host: host::cpu(),
+        core,
+        clock: measurement.clock.clone(),
+        reading: measurement.timestamp,
+        repetitions: measurement.repetitions,
+        same_order: found.same_order,
+    };
+    let all = record(py, &on)?;
     all.set_item("kinds", table(py, MeasuredKind::rows(found))?)?;
     Ok(all)
 }

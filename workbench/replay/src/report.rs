@@ -137,20 +137,15 @@ pub struct DepthRow<'a> {
     /// of receive and message searched, when the engine accepted it; counted in lists of the replay, not reported by
     /// the engine.
     #[column(unit = "entries")]
-    depth_from: u32,
+    pub depth_from: u32,
     /// Largest search depth in this bin.
     #[column(unit = "entries")]
-    depth_to: u32,
+    pub depth_to: u32,
     /// Matches of this depth; none on an engine that breaks MPI's order.
-    matches: u64,
+    pub matches: u64,
+    /// The bin.
     #[column(nested)]
-    bin: &'a LatencyBin,
-}
-
-impl<'a> From<&'a LatencyBin> for DepthRow<'a> {
-    fn from(bin: &'a LatencyBin) -> Self {
-        Self { depth_from: bin.from, depth_to: bin.to, matches: bin.matches, bin }
-    }
+    pub bin: &'a LatencyBin,
 }
 
 /// A row of the table `visits`.
@@ -158,20 +153,15 @@ impl<'a> From<&'a LatencyBin> for DepthRow<'a> {
 pub struct VisitsRow<'a> {
     /// Smallest number of entries visited in this bin.
     #[column(unit = "entries")]
-    visits_from: u32,
+    pub visits_from: u32,
     /// Largest number of entries visited in this bin.
     #[column(unit = "entries")]
-    visits_to: u32,
+    pub visits_to: u32,
     /// Searches with so many visits that ended with a match.
-    matches: u64,
+    pub matches: u64,
+    /// The bin.
     #[column(nested)]
-    bin: &'a LatencyBin,
-}
-
-impl<'a> From<&'a LatencyBin> for VisitsRow<'a> {
-    fn from(bin: &'a LatencyBin) -> Self {
-        Self { visits_from: bin.from, visits_to: bin.to, matches: bin.matches, bin }
-    }
+    pub bin: &'a LatencyBin,
 }
 
 /// Queue lengths within one interval of simulated time.
