@@ -90,13 +90,14 @@ def test_a_program_without_matching_cost() -> None:
     assert (found.ranks.pattern, found.ranks.concerned) == ("none", ())
     said = found.sentences
     assert said["matters"] == (
-        "Matching does not matter: it costs this program 0 % of its run time in software (linear:software), "
-        "less than 1 %."
+        "Matching does not matter: it costs this program 0 % of its run time with matching in software "
+        "(linear:software), "
+        "below the threshold of 1 %."
     )
     assert said["ranks"] == "On linear:software, none of the 8 ranks waits for matching."
     partitioned = constructed({"t": 0.0}, matches=0, partitioned=40).answer.sentences
     assert partitioned["matters"] == (
-        "Matching costs this program nothing: 40 messages are partitioned: a start matches nothing."
+        "Matching costs this program nothing: 40 messages are partitioned, and their starts are not matched."
     )
     silent = constructed({"t": 0.0}, matches=0).answer.sentences
     assert silent["matters"] == "Matching costs this program nothing: no message matched a receive."
@@ -109,11 +110,13 @@ def test_one_rank_with_deep_queues_is_named() -> None:
     assert (found.ranks.pattern, found.ranks.concerned, found.ranks.worst) == ("few", (3,), 3)
     assert found.ranks.share == pytest.approx(400 / 405)
     assert found.sentences["matters"] == (
-        "Matching matters much for 1 of the 2 programs: t loses the most, 30 % of its run time in software "
+        "Matching matters much for 1 of the 2 programs: t loses the most, 30 % of its run time with "
+        "matching in software "
         "(linear:software)."
     )
     assert found.sentences["ranks"] == (
-        "In t on linear:software, rank 3 of 6 does 99 % of the waiting; it waits for 40 % of its run time."
+        "In t on linear:software, rank 3 of 6 accounts for 99 % of the waiting; it waits for 40 % of its "
+        "run time."
     )
 
 
@@ -121,12 +124,14 @@ def test_all_ranks_alike_and_an_uneven_share_are_told_apart() -> None:
     alike = constructed({"t": 0.02}, waits=[20.0, 18.0, 22.0, 19.0]).answer
     assert alike.sentences["matters"].startswith("Matching matters: ")
     assert alike.sentences["ranks"] == (
-        "On linear:software, all 4 ranks wait alike: 1.9 % of the run time (median), at most 2.2 % (rank 2)."
+        "On linear:software, all 4 ranks wait about equally long for matching: 1.9 % of their run time "
+        "(median), at most 2.2 % (rank 2)."
     )
     uneven = constructed({"t": 0.08}, waits=[90.0, 80.0, 60.0, 10.0, 10.0, 5.0, 5.0, 5.0]).answer
     assert uneven.sentences["matters"].startswith("Matching matters much: ")
     assert uneven.sentences["ranks"] == (
-        "On linear:software, 4 of the 8 ranks do 91 % of the waiting; rank 0 waits for 9 % of its run time."
+        "On linear:software, 4 of the 8 ranks account for 91 % of the waiting; rank 0 waits for 9 % of its "
+        "run time."
     )
 
 
@@ -135,7 +140,7 @@ def test_engines_within_the_threshold_in_every_trace_are_one_class() -> None:
     found = constructed({"s": 0.001, "t": 0.002}, engines=engines).answer
     assert [each.engines for each in found.classes] == [("a:x", "b:x"), ("c:x",), ("d:x",)]
     assert found.sentences["engines"] == (
-        "2 of 4 engines are alike within 1 %, 1.000 to 1.004 times the run time without matching: a:x and "
+        "2 of 4 engines differ by less than 1 % (slowdown 1.000 to 1.004): a:x and "
         "b:x; c:x (1.005) and d:x (2.000) are slower."
     )
 
@@ -148,12 +153,12 @@ def test_the_noise_of_assumed_parameters_raises_the_threshold() -> None:
     found = constructed({"t": 0.02}, engines=engines, parameters=noisy).answer
     assert found.threshold == pytest.approx(0.04)
     assert found.sentences["engines"] == (
-        "Both engines are alike within 4 %, as far as an assumed parameter moves them: 1.000 to 1.030 times "
-        "the run time without matching."
+        "Both engines differ by less than 4 %, the uncertainty of the assumed parameters (slowdown 1.000 to "
+        "1.030)."
     )
     assert found.sentences["trust"] == (
-        "Trust: the cost on linear:software rests most on network.gap (assumed; 1 % to 6 % if doubled or "
-        "halved)."
+        "Confidence: the cost on linear:software depends most on network.gap (assumed; 1 % to 6 % if halved "
+        "or doubled)."
     )
 
 
@@ -161,18 +166,18 @@ def test_many_classes_are_counted_and_many_names_too() -> None:
     engines = {f"{name}:x": [1.0 + 0.1 * at] for at, name in enumerate("abcde")}
     found = constructed({"t": 0.02}, engines=engines).answer
     assert found.sentences["engines"] == (
-        "a:x is the fastest of 5 engines, 1.000 times the run time without matching; 3 engines are in 3 "
+        "a:x is the fastest of 5 engines (slowdown 1.000); 3 engines are in 3 "
         "slower classes, and e:x (1.400) is the slowest."
     )
     alike = {f"{name}:x": [1.0] for name in "abcdefgh"} | {"z:x": [2.0]}
     assert constructed({"t": 0.02}, engines=alike).answer.sentences["engines"] == (
-        "8 of 9 engines are alike within 1 %, 1.000 times the run time without matching: a:x, b:x, c:x, d:x, "
+        "8 of 9 engines differ by less than 1 % (slowdown 1.000): a:x, b:x, c:x, d:x, "
         "e:x and 3 more; z:x (2.000) is slower."
     )
     parameters = {("network.a", "assumed"): (0.06, 0.01), ("network.b", "paper"): (0.07, 0.02)}
     assert constructed({"t": 0.02}, parameters=parameters).answer.sentences["trust"] == (
-        "Trust: the cost on linear:software rests most on network.b (from a paper; 2 % to 7 % if doubled or "
-        "halved) and network.a (assumed; 1 % to 6 %)."
+        "Confidence: the cost on linear:software depends most on network.b (from a paper; 2 % to 7 % if "
+        "halved or doubled) and network.a (assumed; 1 % to 6 %)."
     )
 
 
@@ -181,12 +186,14 @@ def test_the_least_depth_that_matters_is_named() -> None:
     variations += [("compute", 0.1, 0.012), ("compute", 10.0, 0.0001), ("network", 0.1, 0.0013)]
     said = constructed({"t": 0.001}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "On linear:software, it would matter with queues 100 times as deep (4 %) or processors 10 times as "
+        "On linear:software, matching would matter with queues 100 times as deep (4 %) or processors 10 "
+        "times as "
         "fast (1.2 %)."
     )
     never = [("depth", 1000.0, 0.002), ("compute", 0.1, 0.002), ("network", 0.1, 0.001)]
     assert constructed({"t": 0.001}, variations=never).answer.sentences["changes"] == (
-        "On linear:software, it would not matter with queues 1 000 times as deep (0.2 %), processors 10 "
+        "On linear:software, matching would not matter with queues 1 000 times as deep (0.2 %), processors "
+        "10 "
         "times as fast (0.2 %) or a network 10 times as fast (0.1 %) either."
     )
 
@@ -200,7 +207,8 @@ def test_what_would_make_matching_cheap_is_named() -> None:
     ]
     said = constructed({"t": 0.2}, variations=variations).answer.sentences["changes"]
     assert said == (
-        "On linear:software, it would not matter with the engine 10 times as fast (0.9 %); with queues 10 "
+        "On linear:software, matching would not matter with the engine 10 times as fast (0.9 %); with "
+        "queues 10 "
         "times as deep (90 %) it would cost more."
     )
 
@@ -208,12 +216,12 @@ def test_what_would_make_matching_cheap_is_named() -> None:
 def test_the_recording_is_part_of_the_trust() -> None:
     crowded = constructed({"t": 0.1}, host_ranks=64, host_processors=2, waiting_share=0.4, state="cut").answer
     assert crowded.sentences["trust"] == (
-        "Trust: nothing was varied that the cost on linear:software could rest on; t was recorded with "
+        "Confidence: the sensitivity of the cost on linear:software was not tested; t was recorded with "
         "32 ranks per processor, which waited for a processor for 40 % of the time; trace or replay is "
         "incomplete: t."
     )
     unknown = constructed({"t": 0.1}, host_ranks=None, host_processors=None).answer
-    assert "t does not say whether ranks shared processors" in unknown.sentences["trust"]
+    assert "t does not record whether ranks shared processors" in unknown.sentences["trust"]
 
 
 def test_a_trace_that_did_not_finish_has_no_answer() -> None:
@@ -267,7 +275,8 @@ def test_the_largest_share_of_a_rank_is_never_below_the_median() -> None:
     ranks = found.reference_ranks.with_columns(time_ns=longest)
     said = dataclasses.replace(found, reference_ranks=ranks).answer
     assert said.sentences["ranks"] == (
-        "On linear:software, all 4 ranks wait alike: 9.2 % of the run time (median), at most 9.4 % (rank 3)."
+        "On linear:software, all 4 ranks wait about equally long for matching: 9.2 % of their run time "
+        "(median), at most 9.4 % (rank 3)."
     )
 
 
@@ -292,13 +301,14 @@ def test_the_three_things_that_change_the_cost_most_are_named_with_their_sources
     assert [each.name for each in trust.rests] == ["shared", "engine.entry", "engine.operation"]
     assert (trust.varied, trust.changed) == (4, ("shared", "wildcards"))
     assert dataclasses.replace(found, variations=more).answer.sentences["trust"] == (
-        "Trust: the cost on linear:software rests most on shared processors (0.8 % if the time that ranks "
-        "waited for processors is computation), engine.entry (measured; 1.5 % to 3 % if doubled or halved) "
+        "Confidence: the cost on linear:software depends most on shared processors (0.8 % if the time that "
+        "ranks "
+        "waited for processors is computation), engine.entry (measured; 1.5 % to 3 % if halved or doubled) "
         "and engine.operation (from a paper; 1.8 % to 2.5 %)."
     )
     quiet = {("network.gap", "assumed"): (0.021, 0.0199)}
     assert constructed({"t": 0.02}, parameters=quiet).answer.sentences["trust"] == (
-        "Trust: the cost on linear:software rests on none of 1 parameter."
+        "Confidence: the cost on linear:software is insensitive to 1 varied parameter."
     )
 
 
@@ -309,8 +319,9 @@ def test_computed_arrivals_are_put_beside_what_the_recording_allows() -> None:
     more = dataclasses.replace(found, variations=pl.concat([found.variations, rows]))
     # The latency is named once, by the larger change of it.
     assert more.answer.sentences["trust"] == (
-        "Trust: the cost on linear:software rests most on computed arrivals (1 % to 5 % with a tenth and ten "
-        "times the latency); 13 % of the messages are unexpected in the replay, at most 49 % in the "
+        "Confidence: the cost on linear:software depends most on arrival times (1 % to 5 % with a tenth and "
+        "ten times the network latency); 13 % of the messages are unexpected in the replay, at most 49 % in "
+        "the "
         "recording."
     )
     near = constructed({"t": 0.02}, unexpected_share=0.13, unexpected_recorded=0.2).answer
@@ -334,8 +345,8 @@ def test_an_engine_of_assumed_parameters_is_named_beside_the_engine_that_the_ans
     ]
     said = dataclasses.replace(found, parameters=table("parameters", rows)).answer.sentences["trust"]
     assert said == (
-        "Trust: the cost on linear:software rests most on engine.entry (measured; 1.5 % to 3 % if doubled or "
-        "halved); the parameters of mine:default are all assumed, and were not varied."
+        "Confidence: the cost on linear:software depends most on engine.entry (measured; 1.5 % to 3 % if "
+        "halved or doubled); all parameters of mine:default are assumed, and were not varied."
     )
 
 
@@ -352,10 +363,11 @@ def test_the_other_rule_of_polls_is_named_only_where_it_changes_the_answer() -> 
         ).answer.sentences["changes"]
 
     assert said(0.009, 0.034).endswith(
-        "; polling decides: with its polls replayed as recorded it costs 3.4 %."
+        "; this depends on polling: with polls replayed as recorded, the cost is 3.4 %."
     )
     assert said(0.02, 0.0005, 18.0).endswith(
-        "; polling decides: with its polls replayed as recorded it costs 0.05 % of 18 times the run time."
+        "; this depends on polling: with polls replayed as recorded, the cost is 0.05 % and the run time 18 "
+        "times as long."
     )
     assert "polling" in said(0.0099, 0.0101)  # on two sides of the threshold
     assert "polling" not in said(0.002, 0.008)

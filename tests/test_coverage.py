@@ -64,12 +64,12 @@ def test_a_program_of_calls_that_are_not_replayed_gets_no_answer(
     found = compared(tmp_path, act)
     said = found.answer.sentences
     assert said["matters"] == (
-        "It is unknown whether matching matters: the replay lacks 100 % of the calls that take part in "
-        f"matching ({what}), and from 10 % on no answer is given."
+        "It is unknown whether matching matters: the replay omits 100 % of the calls that take part in "
+        f"matching ({what}); from 10 % on, no answer is given."
     )
     assert (
         said["engines"]
-        == "The table compares engines on what is replayed, and says nothing about the program."
+        == "The table compares engines on the replayed part only; it does not describe the program."
     )
     notes = [block.note for block in summary.blocks(found.results, found.measured, found.reference)]
     assert notes == ["Nothing that this program matches is replayed: what it costs is unknown."]
@@ -116,11 +116,14 @@ def test_a_program_without_an_answer_is_named_beside_the_others(tmp_path: Path, 
     found = mb.compare([deep, recorded(tmp_path / "t", programs)], ENGINES).answer
     assert list(found.costs) == ["deep"]
     assert found.sentences["matters"].endswith(
-        "of its run time in software (linear:software); it is unknown for t: the replay lacks 100 % of the "
-        "calls that take part in matching (600 collectives of a form that is not expanded), and from 10 % on "
+        "of its run time with matching in software (linear:software); it is unknown for t: the replay omits "
+        "100 % of the "
+        "calls that take part in matching (600 collectives of a form that is not expanded); from 10 % on, "
         "no answer is given."
     )
-    assert found.sentences["ranks"].startswith("On linear:software, both ranks wait alike")
+    assert found.sentences["ranks"].startswith(
+        "On linear:software, both ranks wait about equally long for matching"
+    )
 
 
 def test_one_sided_communication_matches_nothing_and_its_time_is_apart(tmp_path: Path) -> None:
@@ -130,11 +133,11 @@ def test_one_sided_communication_matches_nothing_and_its_time_is_apart(tmp_path:
 
     found = compared(tmp_path / "only", only)
     assert found.answer.sentences["matters"] == (
-        "Matching costs this program nothing: its communication is one-sided, which matches nothing "
+        "Matching costs this program nothing: its communication is one-sided and is not matched "
         "(8 calls, 100 % of the time in calls)."
     )
     notes = [block.note for block in summary.blocks(found.results, found.measured, found.reference)]
-    assert notes == ["This program communicates one-sided only, which matches nothing."]
+    assert notes == ["This program uses one-sided communication only, which is not matched."]
 
     def mixed(program: Program, rank: int) -> None:
         exchange(program, rank, 10)
@@ -144,12 +147,12 @@ def test_one_sided_communication_matches_nothing_and_its_time_is_apart(tmp_path:
     assert found.answer.one_sided is not None
     assert found.answer.one_sided.share == 5000 / 25_000
     assert found.answer.sentences["matters"].endswith(
-        ", less than 1 %, without the one-sided communication, which matches nothing "
+        ", below the threshold of 1 %; the one-sided communication is not matched and not included "
         "(20 % of the time in calls)."
     )
     said = [each.text for each in found.remarks]
     assert (
-        "one-sided communication matches nothing: 2 calls, 20 % of the time in calls that communicate" in said
+        "one-sided communication is not matched: 2 calls, 20 % of the time in calls that communicate" in said
     )
 
 

@@ -309,7 +309,7 @@ def test_every_command_counts_what_is_not_recorded(
     assert list(remark_lines(remarks)) == [
         *of_trace,
         "t: not replayed: 100 % of the calls that take part in matching",
-        "t: one-sided communication matches nothing: 1 call, 0 % of the time in calls that communicate",
+        "t: one-sided communication is not matched: 1 call, 0 % of the time in calls that communicate",
     ]
 
 

@@ -34,22 +34,23 @@ def repeated(costs: list[float], *, engines: dict[str, list[float]] | None = Non
         (
             [0.007, 0.014, 0.009],
             "is at the threshold of 1 %: it costs this program 0.7 % to 1.4 % (median 0.9 %) of its run time "
-            "in software (linear:software) in 3 recordings.",
+            "with matching in software (linear:software) in 3 recordings.",
         ),
         (
             [0.005, 0.008],
-            "does not matter: it costs this program 0.5 % to 0.8 % (median 0.65 %) of its run time in "
-            "software (linear:software) in 2 recordings, less than 1 %.",
+            "does not matter: it costs this program 0.5 % to 0.8 % (median 0.65 %) of its run time with "
+            "matching in software (linear:software) in 2 recordings, below the threshold of 1 %.",
         ),
         (
             [0.02, 0.08, 0.03],
             "matters, and is at the threshold of 5 % from which it matters much: it costs this program 2 % "
-            "to 8 % (median 3 %) of its run time in software (linear:software) in 3 recordings.",
+            "to 8 % (median 3 %) of its run time with matching in software (linear:software) in 3 "
+            "recordings.",
         ),
         (
             [0.01, 0.02],
-            "matters: it costs this program 1 % to 2 % (median 1.5 %) of its run time in software "
-            "(linear:software) in 2 recordings.",
+            "matters: it costs this program 1 % to 2 % (median 1.5 %) of its run time with matching in "
+            "software (linear:software) in 2 recordings.",
         ),
     ],
 )
@@ -63,7 +64,9 @@ def test_an_interval_that_straddles_a_threshold_is_at_the_threshold(costs: list[
 def test_ranks_and_changes_are_those_of_the_recording_with_the_median() -> None:
     found = repeated([0.007, 0.014, 0.009]).answer
     assert found.shown == "run3"
-    assert found.sentences["ranks"].startswith("In run3 on linear:software, all 4 ranks wait alike")
+    assert found.sentences["ranks"].startswith(
+        "In run3 on linear:software, all 4 ranks wait about equally long for matching"
+    )
     changes = table(
         "variations",
         [
@@ -79,7 +82,8 @@ def test_ranks_and_changes_are_those_of_the_recording_with_the_median() -> None:
     slots = {name: getattr(comparison, name) for name in mb.Comparison.__slots__}
     said = mb.Comparison(**{**slots, "variations": changes}).answer.sentences["changes"]
     assert said == (
-        "In run3 on linear:software, it would cost more with queues 10 times as deep (4 %), and less with "
+        "In run3 on linear:software, matching would cost more with queues 10 times as deep (4 %), and less "
+        "with "
         "the engine 10 times as fast (0.1 %)."
     )
 
@@ -89,12 +93,12 @@ def test_an_engine_that_is_near_the_fastest_in_some_recordings_only_is_at_the_th
     found = repeated([0.02, 0.03, 0.02], engines=engines).answer
     assert list(found.borderline) == ["b:x"]
     assert found.sentences["engines"] == (
-        "a:x is the fastest of 3 engines, 1.000 times the run time without matching; c:x (1.500) is slower; "
+        "a:x is the fastest of 3 engines (slowdown 1.000); c:x (1.500) is slower; "
         "at the threshold of 1 %: b:x (0.2 % to 1.2 % slower)."
     )
     few = {name: engines[name] for name in ("a:x", "b:x")}
     assert repeated([0.02, 0.03, 0.02], engines=few).answer.sentences["engines"] == (
-        "a:x is the fastest of 2 engines, 1.000 times the run time without matching; at the threshold of "
+        "a:x is the fastest of 2 engines (slowdown 1.000); at the threshold of "
         "1 %: b:x (0.2 % to 1.2 % slower)."
     )
 

@@ -216,8 +216,9 @@ def test_the_recommendation_for_a_known_depth_is_that_depth(deep: mb.Trace, matc
     assert str(found) == (
         "Recommendation: 65 structure entries (cam_list:two_level with cam=65, one structure for each queue; "
         "130 engine entries and 65 536 memory entries in all). They hold 100 % of the insertions, and 100 % "
-        f"of the searches end within them. Half as many (32) make the program {percent(found.half.change)} "
-        "slower, twice as many (130) do not change the run time."
+        f"of the searches end within them. With half as many (32), the program is "
+        f"{percent(found.half.change)} "
+        "slower; with twice as many (130), the run time does not change."
     )
 
 
@@ -226,7 +227,7 @@ def test_a_recommendation_without_costs_says_so_and_none_is_needed_where_nothing
 ) -> None:
     counted = mb.size(deep, costs=[]).recommendation
     assert (counted.structure_entries, counted.engine, counted.half) == (65, None, None)
-    assert str(counted).endswith("What half and twice as many cost was not replayed.")
+    assert str(counted).endswith("The cost of half and twice as many was not replayed.")
     nothing = Recommendation(structure_entries=0, holds="oldest_of_queue", held=1.0, covered=1.0)
     assert str(nothing) == "Recommendation: no entry; no receive or message ever waits in a queue."
 

@@ -58,7 +58,7 @@ def test_polls_that_decide_the_answer_are_named(tmp_path: Path) -> None:
     assert (found.answer.polling.rule, found.answer.polling.cost) == ("recorded", counted["cost_share"])
     assert found.answer.polling.ratio == counted["time_ns"] / waiting["time_ns"] > 50
     assert (
-        "; polling decides: with its polls replayed as recorded it costs"
+        "; this depends on polling: with polls replayed as recorded, the cost is"
         in (found.answer.sentences["changes"])
     )
     assert "polls" in [each.name for each in found.answer.trust.rests]

@@ -33,13 +33,13 @@ _SOURCES = {"paper": "from a paper", "user": "set by the user"}
 _CHANGED = {
     "polls": "polls",
     "shared": "shared processors",
-    "arrivals": "computed arrivals",
+    "arrivals": "arrival times",
     "wildcards": "wildcards",
 }
 _OTHERWISE = {
     "polls": "by the other rule",
     "shared": "if the time that ranks waited for processors is computation",
-    "arrivals": "with a tenth and ten times the latency",
+    "arrivals": "with a tenth and ten times the network latency",
     "wildcards": "if they match the other way",
 }
 """What the changes of the recording are called, and what was replayed instead."""
@@ -106,8 +106,8 @@ def _matters(answer: Answer) -> str:
 
 def _refusal(refusal: Refusal) -> str:
     return (
-        f"the replay lacks {percent(refusal.share)} of {refusal.of} ({refusal.what}), "
-        f"and from {percent(REFUSED)} on no answer is given"
+        f"the replay omits {percent(refusal.share)} of {refusal.of} ({refusal.what}); "
+        f"from {percent(REFUSED)} on, no answer is given"
     )
 
 
@@ -115,11 +115,14 @@ def _silent(answer: Answer) -> str:
     programs = "this program" if len(answer.costs) == 1 else f"these {len(answer.costs)} programs"
     if (one_sided := answer.one_sided) and len(answer.costs) == 1:
         return (
-            f"Matching costs {programs} nothing: its communication is one-sided, which matches nothing "
+            f"Matching costs {programs} nothing: its communication is one-sided and is not matched "
             f"({_calls(one_sided.calls)}, {percent(one_sided.share)} of the time in calls)"
         )
     if count := answer.partitioned:
-        return f"Matching costs {programs} nothing: {count} messages are partitioned: a start matches nothing"
+        return (
+            f"Matching costs {programs} nothing: {count} messages are partitioned, "
+            "and their starts are not matched"
+        )
     return f"Matching costs {programs} nothing: no message matched a receive"
 
 
@@ -128,7 +131,7 @@ def _calls(count: int) -> str:
 
 
 def _software(answer: Answer) -> str:
-    return f"its run time in software ({answer.reference})"
+    return f"its run time with matching in software ({answer.reference})"
 
 
 def _apart(answer: Answer) -> str:
@@ -137,7 +140,7 @@ def _apart(answer: Answer) -> str:
         return ""
     whose = "" if len(answer.costs) == 1 else f" of {one_sided.trace}"
     return (
-        f", without the one-sided communication{whose}, which matches nothing "
+        f"; the one-sided communication{whose} is not matched and not included "
         f"({percent(one_sided.share)} of the time in calls)"
     )
 
@@ -148,7 +151,9 @@ def _cost(answer: Answer) -> str:
     matters = "matters much" if highest >= MATTERS_MUCH else "matters"
     if len(costs) == 1:
         verdict, limit = (
-            (matters, "") if highest >= MATTERS else ("does not matter", f", less than {percent(MATTERS)}")
+            (matters, "")
+            if highest >= MATTERS
+            else ("does not matter", f", below the threshold of {percent(MATTERS)}")
         )
         return (
             f"Matching {verdict}: it costs this program {percent(highest)} of {_software(answer)}{limit}"
@@ -170,7 +175,7 @@ def _interval(answer: Answer, interval: Interval) -> str:
     elif interval.straddles(MATTERS_MUCH):
         verdict = f"matters, and is at the threshold of {percent(MATTERS_MUCH)} from which it matters much"
     elif interval.high < MATTERS:
-        verdict, limit = "does not matter", f", less than {percent(MATTERS)}"
+        verdict, limit = "does not matter", f", below the threshold of {percent(MATTERS)}"
     else:
         verdict = "matters much" if interval.low >= MATTERS_MUCH else "matters"
     return (
@@ -186,7 +191,7 @@ def _spread(interval: Interval) -> str:
 def _ranks(answer: Answer) -> str:
     ranks = answer.ranks
     if ranks is None:
-        return "Nothing is known about single ranks."
+        return "There are no data on single ranks."
     where = f"In {answer.shown} on" if len(answer.costs) > 1 else "On"
     return f"{where} {answer.reference}, {_rank_text(ranks)}"
 
@@ -199,15 +204,19 @@ def _rank_text(ranks: Ranks) -> str:
         return f"rank {ranks.worst} waits for matching for {most} of its run time."
     if ranks.pattern == "all":
         who = "both ranks" if ranks.count == 2 else f"all {ranks.count} ranks"
-        return f"{who} wait alike: {median} of the run time (median), at most {most} (rank {ranks.worst})."
+        return (
+            f"{who} wait about equally long for matching: {median} of their run time (median), "
+            f"at most {most} (rank {ranks.worst})."
+        )
     few = len(ranks.concerned)
     if ranks.pattern == "few":
-        noun, verb = ("rank", "does") if few == 1 else ("ranks", "do")
+        noun, verb = ("rank", "accounts") if few == 1 else ("ranks", "account")
         which = f"{noun} {_list([str(rank) for rank in ranks.concerned], 'more')} of {ranks.count} {verb}"
     else:
-        which = f"{few} of the {ranks.count} ranks do"
+        which = f"{few} of the {ranks.count} ranks account"
     whose = "" if ranks.concerned == (ranks.worst,) else f"rank {ranks.worst} "
-    return f"{which} {percent(ranks.share)} of the waiting; {whose or 'it '}waits for {most} of its run time."
+    waits = f"{whose or 'it '}waits for {most} of its run time"
+    return f"{which} for {percent(ranks.share)} of the waiting; {waits}."
 
 
 def _engines(answer: Answer) -> str:
@@ -216,7 +225,7 @@ def _engines(answer: Answer) -> str:
     if not answer.implausible:
         return text
     if not answer.classes:
-        text = "No other engine was compared to the end of a trace."
+        text = "No other engine finished the replay of a trace."
     names = _list([*answer.implausible], "more", _FEW)
     which = f"{names} {'is' if len(answer.implausible) == 1 else 'are'} implausible and not ranked"
     first, reason = next(iter(answer.implausible.items()))
@@ -240,17 +249,17 @@ def _class_text(answer: Answer) -> str:
     classes = answer.classes
     if not classes:
         if answer.refused and not answer.costs:
-            return "The table compares engines on what is replayed, and says nothing about the program."
-        return "No simulated engine was compared to the end of a trace."
+            return "The table compares engines on the replayed part only; it does not describe the program."
+        return "No simulated engine finished the replay of a trace."
     first, others = classes[0], classes[1:]
-    within = f"within {percent(answer.threshold)}"
+    differ = f"differ by less than {percent(answer.threshold)}"
     if answer.threshold > MATTERS:
-        within += ", as far as an assumed parameter moves them"
+        differ += ", the uncertainty of the assumed parameters"
     if answer.simulated == 1:
-        return f"Only one engine was compared: {first.engines[0]}, {_range(first)}."
+        return f"Only one engine was compared: {first.engines[0]} ({_range(first)})."
     if not others and len(first.engines) == answer.simulated:
         whole = "Both" if answer.simulated == 2 else f"All {answer.simulated}"
-        return f"{whole} engines are alike {within}: {_range(first)}."
+        return f"{whole} engines {differ} ({_range(first)})."
     slower = [f"{_list(each.engines, 'more', _FEW)} ({_ratios(each)})" for each in others]
     if not others:
         rest = ""
@@ -260,15 +269,15 @@ def _class_text(answer: Answer) -> str:
     else:
         rest = f"; {_and(slower)} {'is' if len(others) == len(others[0].engines) == 1 else 'are'} slower"
     if len(first.engines) == 1:
-        return f"{first.engines[0]} is the fastest of {answer.simulated} engines, {_range(first)}{rest}."
+        return f"{first.engines[0]} is the fastest of {answer.simulated} engines ({_range(first)}){rest}."
     return (
-        f"{len(first.engines)} of {answer.simulated} engines are alike {within}, {_range(first)}: "
+        f"{len(first.engines)} of {answer.simulated} engines {differ} ({_range(first)}): "
         f"{_list(first.engines, 'more')}{rest}."
     )
 
 
 def _range(each: EngineClass) -> str:
-    return f"{_ratios(each)} times the run time without matching"
+    return f"slowdown {_ratios(each)}"
 
 
 def _ratios(each: EngineClass) -> str:
@@ -280,7 +289,7 @@ def _changes(answer: Answer) -> str:
     if answer.base is None or not answer.changes:
         return "No replay shows what would change this."
     where = f"In {answer.shown} on" if len(answer.costs) > 1 else "On"
-    about = f"{where} {answer.reference}, it would"
+    about = f"{where} {answer.reference}, matching would"
     if answer.interval and answer.interval.straddles(MATTERS):
         text = _would_cost(answer, about)
     elif answer.base < MATTERS:
@@ -289,14 +298,16 @@ def _changes(answer: Answer) -> str:
         text = _would_not_matter(answer, about)
     if (polling := answer.polling) is None:
         return text
-    rule = "as recorded" if polling.rule == "recorded" else "as waiting"
-    return f"{text[:-1]}; polling decides: with its polls replayed {rule} it costs {_by_polls(polling)}."
+    rule = "replayed as recorded" if polling.rule == "recorded" else "replaced by waiting"
+    return f"{text[:-1]}; this depends on polling: with polls {rule}, the cost is {_by_polls(polling)}."
 
 
 def _by_polls(polling: Polling) -> str:
     cost = percent(polling.cost)
     return (
-        cost if abs(polling.ratio - 1) < MATTERS_MUCH else f"{cost} of {polling.ratio:.2g} times the run time"
+        cost
+        if abs(polling.ratio - 1) < MATTERS_MUCH
+        else f"{cost} and the run time {polling.ratio:.2g} times as long"
     )
 
 
@@ -362,7 +373,7 @@ def _trust(answer: Answer) -> str:
     parts = [_rests(answer), *_unvaried(trust), *_arrivals(trust), *_recordings(answer)]
     if measured := trust.measured:
         parts.append(f"{measured} {'rows were' if measured > 1 else 'row was'} measured on this host")
-    return f"Trust: {'; '.join(parts)}."
+    return f"Confidence: {'; '.join(parts)}."
 
 
 def _rests(answer: Answer) -> str:
@@ -370,13 +381,13 @@ def _rests(answer: Answer) -> str:
     trust = answer.trust
     cost = f"the cost on {answer.reference}"
     if not trust.varied and not trust.changed:
-        return f"nothing was varied that {cost} could rest on"
+        return f"the sensitivity of {cost} was not tested"
     others = f" and {_and([_CHANGED[name] for name in trust.changed])}" if trust.changed else ""
     if not trust.rests:
         noun = "parameter" if trust.varied == 1 else "parameters"
-        return f"{cost} rests on none of {trust.varied} {noun}{others}"
+        return f"{cost} is insensitive to {trust.varied} varied {noun}{others}"
     first = next((each for each in trust.rests if each.source is not None), None)
-    return f"{cost} rests most on {_and([_rest(each, told=each is not first) for each in trust.rests])}"
+    return f"{cost} depends most on {_and([_rest(each, told=each is not first) for each in trust.rests])}"
 
 
 def _rest(each: Rest, *, told: bool) -> str:
@@ -385,14 +396,13 @@ def _rest(each: Rest, *, told: bool) -> str:
     costs = high if low == high else f"{low} to {high}"
     if each.source is None:
         return f"{_CHANGED[each.name]} ({costs} {_OTHERWISE[each.name]})"
-    how = "" if told else " if doubled or halved"
+    how = "" if told else " if halved or doubled"
     return f"{each.name} ({_SOURCES.get(each.source, each.source)}; {costs}{how})"
 
 
 def _unvaried(trust: Trust) -> Iterator[str]:
     if trust.unvaried:
-        noun = "the parameters" if len(trust.unvaried) == 1 else "those"
-        yield f"{noun} of {_list(trust.unvaried, 'more', _FEW)} are all assumed, and were not varied"
+        yield f"all parameters of {_list(trust.unvaried, 'more', _FEW)} are assumed, and were not varied"
 
 
 def _arrivals(trust: Trust) -> Iterator[str]:
@@ -417,7 +427,7 @@ def _recordings(answer: Answer) -> Iterator[str]:
         yield f"{traces} recorded with {most}{trust.ranks_per_processor:.3g} ranks per processor{waiting}"
     if trust.untold:
         traces = f"{trust.untold[0]} does" if len(trust.untold) == 1 else f"{len(trust.untold)} traces do"
-        yield f"{traces} not say whether ranks shared processors"
+        yield f"{traces} not record whether ranks shared processors"
     if trust.incomplete:
         yield f"trace or replay is incomplete: {_list(trust.incomplete, 'more')}"
 

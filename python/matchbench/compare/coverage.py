@@ -105,11 +105,11 @@ def note(row: Mapping[str, Any]) -> str:
         A row of table `reference`.
     """
     if row["unreplayed_calls"]:
-        return "Nothing that this program matches is replayed: what it costs is unknown."
+        return "None of the matching of this program is replayed; its cost is unknown."
     if row["one_sided_calls"]:
-        return "This program communicates one-sided only, which matches nothing."
+        return "This program uses one-sided communication only, which is not matched."
     if row["partitioned"]:
-        return "The messages of this program are partitioned: their starts match nothing."
+        return "The messages of this program are partitioned; their starts are not matched."
     return ""
 
 
@@ -128,6 +128,6 @@ def remarks(row: Mapping[str, Any]) -> Iterator[str]:
     if row["one_sided_calls"]:
         noun = "call" if row["one_sided_calls"] == 1 else "calls"
         yield (
-            f"one-sided communication matches nothing: {row['one_sided_calls']} {noun}, "
+            f"one-sided communication is not matched: {row['one_sided_calls']} {noun}, "
             f"{100 * (row['one_sided_time_share'] or 0.0):.3g} % of the time in calls that communicate"
         )

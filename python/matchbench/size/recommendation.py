@@ -100,20 +100,20 @@ class Recommendation:
 
     def _alternatives(self) -> str:
         if self.engine is None:
-            return "What half and twice as many cost was not replayed"
+            return "The cost of half and twice as many was not replayed"
         said = [
-            f"{name} ({tables.count(other.structure_entries)}) {_change(other.change)}"
+            f"with {name} ({tables.count(other.structure_entries)}), {_change(other.change)}"
             for name, other in (("half as many", self.half), ("twice as many", self.twice))
             if other is not None
         ]
-        text = ", ".join(said) or "what half and twice as many cost is unknown: a replay did not finish"
+        text = "; ".join(said) or "the cost of half and twice as many is unknown: a replay did not finish"
         return text[0].upper() + text[1:]
 
 
 def _change(change: float) -> str:
     if abs(change) < _SMALLEST_CHANGE:
-        return "do not change the run time"
-    return f"make the program {percent(abs(change))} {'slower' if change > 0 else 'faster'}"
+        return "the run time does not change"
+    return f"the program is {percent(abs(change))} {'slower' if change > 0 else 'faster'}"
 
 
 def least_entries(curves: pl.DataFrame, holds: str) -> int:

@@ -91,8 +91,8 @@ def _equal_times(ranked: pl.DataFrame) -> str:
     if not isinstance(least, float) or not isinstance(most, float):
         return "Application times are unknown; match latencies are compared."
     return (
-        "The varied parameters do not change the application time noticeably: "
-        f"slowdowns are {least:.4f} to {most:.4f}, {100 * (most / least - 1):.2g} % apart; "
+        "The varied parameters hardly change the application time "
+        f"(slowdowns {least:.4f} to {most:.4f}, {100 * (most / least - 1):.2g} % apart); "
         "match latencies are compared instead."
     )
 
@@ -116,14 +116,14 @@ def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[
     if not at_knee.is_empty():
         knee = at_knee.row(0, named=True)
         yield (
-            f"Knee: {knee['variant']}, with {shown(knee[column], sweep.measure)}{_costs(sweep, knee)}: "
-            f"{100 * (first - knee[column]) / (first - least):.0f} % of the way from the smallest "
-            "to the best."
+            f"Knee: {knee['variant']}, with {shown(knee[column], sweep.measure)}{_costs(sweep, knee)}; "
+            f"it has {100 * (first - knee[column]) / (first - least):.0f} % of the gain of the best variant "
+            "over the smallest."
         )
     elif first == least:
-        yield f"No knee: the smallest variant is as good as any, {line['variant'][0]}."
+        yield f"No knee: the smallest variant is also the best, {line['variant'][0]}."
     elif line.height > 2:
-        yield f"No knee: {sweep.measure} over {over} is too straight or too flat, or falls ever faster."
+        yield f"No knee: {sweep.measure} over {over} is nearly linear, nearly constant or concave."
     small = line.row(analysis.smallest_within([Point(0, y) for y in line[column]], CLOSE), named=True)
     if small["variant"] not in (best["variant"], *at_knee["variant"]):
         yield (
@@ -153,10 +153,10 @@ def _hardware(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
         yield f"Areas are {' and '.join(kinds)}: {'; '.join(sources)}."
     elif sweep.cost and without:
         yield (
-            f"The area of {without} of {ranked.height} variants is not known, and no formula gives it: "
+            f"The area of {without} of {ranked.height} variants is unknown; "
             f"{named[sweep.cost[0]]} are compared instead."
         )
     elif sweep.cost:
-        yield f"Areas have different units or do not vary: {named[sweep.cost[0]]} are compared instead."
+        yield f"Areas have different units or do not vary; {named[sweep.cost[0]]} are compared instead."
     else:
-        yield "No hardware cost is known for all variants and varies: there is no Pareto front."
+        yield "No hardware cost is known for all variants and differs between them; there is no Pareto front."
