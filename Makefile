@@ -43,11 +43,11 @@ MPIS := openmpi mpich
 # Without make's jobserver: cargo has its own, and rustdoc and the make that tests call warn when they cannot reach this.
 ALONE := env --unset=MAKEFLAGS --unset=MFLAGS
 CARGO := $(ALONE) cargo
-LINTED := $(ALONE) xtask/linted.sh
+PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durations 10
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks rust-format rust-checks rust-tests rust-build rust-docs all-tests recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks python-tests rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -59,20 +59,15 @@ run: setup ## the main job: what the shipped traces cost on one preset of each e
 	# The slowest simulation, beside other processors, on the trace with the fewest messages: some ten seconds.
 	$(VENV)/matchbench compare traces/tasks-16.tar.xz --engine list_mt --engine list_ooo --engine moped --engine netproc
 
-test: ## every test, after the checks; a later call runs those whose files changed (ALL=1: all); ends with the ten slowest
-	# Two jobs: cargo in one; the check of the format, downloads, other compilers and Python's checks in the other. What
-	# cargo needs comes before, so that it begins first: make starts whatever is ready.
+test: ## every check and test; ends with the ten slowest of Rust and of Python
 	$(MAKE) .venv/lints.stamp
-	$(MAKE) --jobs 2 rust-build rust-format python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
-	$(MAKE) --jobs 2 rust-docs all-tests
+	# Two jobs: cargo, and everything else.
+	$(MAKE) --jobs 2 rust-checked rust-format python-checks target/python recorder .venv/charts.stamp .venv/browser.stamp
+	$(MAKE) --jobs 2 rust-tests python-tests
+	# The ten slowest test programs of Rust; those of Python stand above.
+	@awk '/^ +(Running|Doc-tests) / { name = $$0 } / finished in / { print $$NF, name }' target/rust-tests.log | sort -rn | head
 
-# pytest runs the Rust tests too (tests/test_rust.py), which include the guards and the check of generated files.
-all-tests:
-	$(ALONE) PYTHONPATH=$(CURDIR)/target/python MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters \
-	  MATCHBENCH_FORKED=1 MATCHBENCH_PASSED=$(CURDIR)/target/passed.json $(if $(ALL),MATCHBENCH_ALL=1) \
-	  PATH="$(CURDIR)/target/python/bin:$$PATH" $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10
-
-check: python-checks rust-checks ## formatting, lints, types, guards, generated files
+check: python-checks rust-format rust-lints ## formatting, lints, types, guards, generated files
 	$(CARGO) xtask gen --check
 	$(CARGO) xtask guard
 
@@ -81,25 +76,29 @@ python-checks: .venv/packages.stamp
 	$(VENV)/ruff check
 	$(VENV)/mypy
 
+# TESTS selects some: make python-tests TESTS="tests/test_cli.py -k status"
+python-tests: rust-build target/python recorder
+	$(ALONE) PYTHONPATH=$(CURDIR)/target/python PATH="$(CURDIR)/target/python/bin:$$PATH" $(PYTEST) $(TESTS)
+
 rust-format: .venv/lints.stamp
 	$(CARGO) fmt --check
 
-rust-checks: rust-format
+rust-lints: .venv/lints.stamp
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	# Fails if fuzz/Cargo.lock is out of date: a run of the fuzz targets would change it.
+	$(CARGO) metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
 
-rust-tests: rust-format
+rust-checked: rust-lints
 	$(MAKE) rust-build
-	$(MAKE) rust-docs
 
-# One call of cargo lints and builds tests, examples and the Python module. With several calls, cargo would compile
-# dependencies again: the features that it enables depend on the packages that a call selects.
-rust-build: .venv/lints.stamp
-	mkdir -p target
-	$(LINTED) build --quiet --workspace --lib --bins --examples --tests --benches --message-format json-render-diagnostics > target/tests.json
+# One call for test programs, examples and the module of Python: the features of dependencies depend on what is selected.
+rust-build:
+	$(CARGO) build --quiet --workspace --lib --bins --examples --tests
 
-# Examples in the documentation of Rust. The output has lines for each crate without one: only a failure is shown.
-rust-docs:
-	$(LINTED) test --quiet --workspace --doc > target/doctests.log 2>&1 || { cat target/doctests.log; false; }
+# These include the guards and the check of generated files. The log has a line for each test.
+rust-tests:
+	$(ALONE) MATCHBENCH_PARAMETERS=$(CURDIR)/target/debug/examples/parameters cargo test --workspace > target/rust-tests.log 2>&1 || \
+	  { tail -n 200 target/rust-tests.log; false; }
 
 # The Python package with the module that `rust-build` builds: links to the sources and to the module.
 target/python: $(wildcard python/matchbench/*) .venv/packages.stamp
@@ -138,20 +137,16 @@ nightly-%: export PATH := $(PATH):$(CURDIR)/.venv/bin
 
 # Without link-time optimization: there are many test programs, and linking one with it takes as long as linking the command.
 nightly-properties-% nightly-ignored: export CARGO_PROFILE_RELEASE_LTO := off
-nightly-properties-% nightly-ignored: export MATCHBENCH_RUST_TESTS := $(CURDIR)/target/nightly.json
 
-# Always made: cargo decides what is out of date.
-.PHONY: target/nightly.json
-target/nightly.json: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
-	CARGO_PROFILE_RELEASE_LTO=off cargo test --quiet --release --workspace --exclude mb-py --no-run --message-format json-render-diagnostics > $@.part
-	mv $@.part $@
+# The crates in folders.
+crates = $(filter-out mb-py,$(shell find $(1) -name Cargo.toml -not -path '*/build/*' | xargs grep -hm1 '^name = ' | cut -d'"' -f2))
 
-nightly-properties-%: target/nightly.json
-	PROPTEST_CASES=$(CASES) MATCHBENCH_RUST_FOLDER=$* $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_rust.py
+nightly-properties-%: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
+	PROPTEST_CASES=$(CASES) cargo test --release $(addprefix --package ,$(call crates,$*))
 
 # Tests that are too long for every change.
-nightly-ignored: target/nightly.json
-	MATCHBENCH_RUST_ARGUMENTS=--ignored $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_rust.py
+nightly-ignored: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
+	cargo test --release --workspace --exclude mb-py -- --ignored
 
 nightly-miri: .venv/sanitizers.stamp
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mbmatch --tests
@@ -174,7 +169,7 @@ nightly-fuzz-%: .venv/sanitizers.stamp
 
 # `make test` runs the tests of Python on an unoptimized module, this part on the module that users install.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp
-	$(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 --ignore tests/test_rust.py
+	MATCHBENCH_FULL=1 $(PYTEST)
 
 # The claims of crowley2000, with runs of full length.
 nightly-reproduce: setup .venv/packages.stamp
@@ -183,7 +178,7 @@ nightly-reproduce: setup .venv/packages.stamp
 # The MPI library of the simulated chip, on each transport and with small tables, and the programs on 16 ranks.
 nightly-guest-mpi: setup .venv/packages.stamp .venv/guest.stamp
 	MATCHBENCH_GUEST_MPI_PROGRAMS=$(GUEST_PROGRAMS) MATCHBENCH_GUEST_MPI_SEED=$$(date +%Y%m%d) MATCHBENCH_GUEST_RANKS=16 \
-	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_guest_mpi.py tests/test_guest_programs.py
+	  $(PYTEST) tests/test_guest_mpi.py tests/test_guest_programs.py
 
 # The same library on the chip, without time, and fewer programs with time. Messages of 64 KiB are left out: most of their cost is that of filling
 # buffers. On the same day, the same command continues an interrupted run.
@@ -205,7 +200,7 @@ nightly-sweep: setup .venv/packages.stamp .venv/slurm.stamp
 
 nightly-mpi-tests: setup .venv/packages.stamp .venv/mpis.stamp
 	MATCHBENCH_LONG=1 $(if $(QUICK),,MATCHBENCH_BUSY_RANKS=1) MATCHBENCH_MPI_PREFIXES=$(subst $() $(),:,$(MPIS:%=$(CURDIR)/.venv/mpis/%)) \
-	  $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --durations 10 tests/test_mpi_bench_real.py tests/test_mpi_conform.py examples/mpi/tests
+	  $(PYTEST) --dist worksteal tests/test_mpi_bench_real.py tests/test_mpi_conform.py examples/mpi/tests
 
 # The other parts of MPI continue with the next compiler when one fails.
 nightly-mpi-bench: setup .venv/mpis.stamp

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import matchbench as mb
-from tests import forked, mpi_fake, shared
+from tests import mpi_fake
 from tests.browser import launched
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ settings.register_profile("shared processors", deadline=None, suppress_health_ch
 settings.load_profile("shared processors")
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _runners_are_built_once() -> None:
-    """Share the C runner of `mpi conform` in `make test`."""
-    if shared.OF_MAKE_TEST in os.environ:
-        shared.build_runners_once()
+MATCHBENCH = (sys.executable, "-m", "matchbench")
 
 
 @pytest.fixture
@@ -40,10 +34,8 @@ def matchbench(tmp_path: Path) -> Command:
     """Run the command in an empty directory and return its result."""
 
     def run(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        of_the_interpreter = any(name.startswith("PYTHON") for name in environment)
-        command = forked.command(as_a_user=of_the_interpreter)
         return subprocess.run(
-            [*command, *map(str, words)],
+            [*MATCHBENCH, *map(str, words)],
             cwd=tmp_path,
             env={**os.environ, **environment},
             capture_output=True,

@@ -13,7 +13,8 @@ import pytest
 
 import matchbench as mb
 from matchbench.cli import main
-from tests import forked, shared
+from tests import shared
+from tests.conftest import MATCHBENCH
 
 GUEST = Path(__file__).resolve().parent.parent / "moped" / "mpi"
 COMPILER = "riscv64-linux-gnu-gcc"
@@ -126,7 +127,7 @@ def test_random_programs_keep_the_order_on_cores_and_caches_with_time(
     options: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = tmp_path / "matchbench"
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(forked.command())} "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(MATCHBENCH)} "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("MATCHBENCH", str(command))
     monkeypatch.setenv("MB_MPI_BUILD", str(folder))

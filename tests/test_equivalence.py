@@ -8,6 +8,7 @@ those of the trace and of its replay.
 from __future__ import annotations
 
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,16 +29,16 @@ SMALL = {"cg": ["--nx", "4", "--ny", "4", "--nz", "4", "--springs", "12"], "task
 pytestmark = pytest.mark.usefixtures("sleeping_ranks")
 
 
+@cache
 def _program(mpi: str, form: str, source: Path, *options: str) -> Path:
-    """Compile a program whose blocking receives have this form, once in a session."""
-
-    def make(path: Path) -> None:
-        include = ["-include", str(HERE / "receive.h")]
-        words = [f"mpicc.{mpi}", "-O1", *FORMS[form], *include, "-o", str(path), str(source), *options]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-
-    return shared.once(f"{source.stem}-{mpi}-{form}", make)
+    """Compile a program whose blocking receives have this form, once for the tests of this file."""
+    path = shared.BUILT / "equivalence" / f"{source.stem}-{mpi}-{form}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    include = ["-include", str(HERE / "receive.h")]
+    words = [f"mpicc.{mpi}", "-O1", *FORMS[form], *include, "-o", str(path), str(source), *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
 
 
 def _recorded(matchbench: Command, folder: Path, mpi: str, ranks: int, *words: str | Path) -> mb.Trace:

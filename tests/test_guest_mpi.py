@@ -135,8 +135,10 @@ def built() -> Path:
 
 @functools.cache
 def folder() -> Path:
-    """Make a folder for programs, which stays as long as those of the session."""
-    return shared.once("guest-mpi-programs", Path.mkdir)
+    """Make a folder for programs; the tests of this file run in one process."""
+    folder = shared.BUILT / "guest-mpi-programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @functools.cache

@@ -64,7 +64,7 @@ def linked_dynamically(program: Path) -> bool:
 
 def test_the_examples_pass_with_every_structure_and_leaks_no_memory(installed: Path, example: Path) -> None:
     # What is linked statically is the same object: `make nightly` looks for leaks of both.
-    is_repeated = shared.OF_MAKE_TEST in os.environ and not linked_dynamically(example)
+    is_repeated = not shared.FULL and not linked_dynamically(example)
     valgrind = None if is_repeated else shutil.which("valgrind")
     checker = [valgrind, "--quiet", "--leak-check=full", "--show-leak-kinds=all", "--error-exitcode=9"]
     for structure in STRUCTURES:

@@ -21,8 +21,8 @@ from matchbench.mpi.bench_protocol import RunOutput
 from matchbench.mpi.launch import Mpi, find
 from matchbench.mpi.plots import figures
 from matchbench.mpi.results import read, read_rows
-from tests import forked, mpi_fake
-from tests.conftest import Command, keys, make_fake_mpi
+from tests import mpi_fake
+from tests.conftest import MATCHBENCH, Command, keys, make_fake_mpi
 
 # Long enough for the start of a fake on a machine that does other work.
 HANG_S = "6"
@@ -214,7 +214,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("measured")
     mpicc = str(make_fake_mpi(folder) / "mpicc")
     words = ["mpi", "bench", "--mpicc", mpicc, "-o", str(folder / "o"), "--repetitions", "5"]
-    done = subprocess.run([*forked.command(), *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*MATCHBENCH, *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "o", done.stdout
 

@@ -12,8 +12,7 @@ import pytest
 
 from matchbench.mpi.bench import SERIES
 from matchbench.mpi.results import read
-from tests import forked
-from tests.conftest import Command
+from tests.conftest import MATCHBENCH, Command
 from tests.processes import PATIENCE_S, started, wait_until
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -70,7 +69,7 @@ def test_every_series_of_a_real_mpi_is_measured(mpicc: str, matchbench: Command,
 def test_an_interrupted_measurement_leaves_no_rank_and_no_file(mpicc: str, tmp_path: Path) -> None:
     words = ["mpi", "bench", "--mpicc", mpicc, "--repetitions", "100000", "-o", "o"]
     with started(
-        [*forked.command(), *words],
+        [*MATCHBENCH, *words],
         cwd=tmp_path,
         env={**os.environ, **AS_ROOT},
         stdout=subprocess.PIPE,

@@ -10,8 +10,7 @@ import pytest
 
 from matchbench.mpi.bench import SERIES
 from matchbench.mpi.results import read
-from tests import forked
-from tests.conftest import Command
+from tests.conftest import MATCHBENCH, Command
 from tests.processes import PATIENCE_S, started, wait_until
 
 # The series of a measurement that is interrupted in the third one.
@@ -22,10 +21,8 @@ SOME_SERIES = [name for name in SERIES if name.startswith("preposted/")]
 def interrupted(fake_mpi: Path, directory: Path, by: signal.Signals) -> tuple[int, str]:
     """Measure the fake MPI into `o`, interrupted in the third series; return status and standard error."""
     wait = {"FAKE_MPI": "wait:preposted/communicators", "FAKE_MPI_LOG": "log"}
-    # What is killed is to have ended before the next command starts.
-    command = forked.command(as_a_user=by == signal.SIGKILL)
     with started(
-        [*command, "mpi", "bench", "--mpicc", fake_mpi / "mpicc", "-o", "o", *SOME],
+        [*MATCHBENCH, "mpi", "bench", "--mpicc", fake_mpi / "mpicc", "-o", "o", *SOME],
         cwd=directory,
         env={**os.environ, **wait},
         stdout=subprocess.PIPE,

@@ -14,7 +14,6 @@ from matchbench import MatchbenchError, _native
 from matchbench.cli import main
 from matchbench.display import tables
 from matchbench.netproc import machine as netproc
-from tests import shared
 
 HANDLER = """
 #include "handler.h"
@@ -165,7 +164,7 @@ def test_a_diagram_behind_the_run_is_refused(capsys: pytest.CaptureFixture[str],
 def test_a_handler_is_built_and_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
     source.write_text(HANDLER)
-    status, out, err = run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)
+    status, out, err = run(capsys, "build", str(source), "-o", str(program))
     assert (status, err) == (0, ""), err
     assert out.startswith(f"{program}: ")
     status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
@@ -179,7 +178,7 @@ def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
 ) -> None:
     source = tmp_path / "handler.c"
     source.write_text('#include "handler.h"\nunsigned np_handler(struct np_packet *packet) { return x; }\n')
-    words = ["build", str(source), "-o", str(tmp_path / "a.elf"), *shared.COMPILE_ONCE]
+    words = ["build", str(source), "-o", str(tmp_path / "a.elf")]
     status, _, err = run(capsys, *words)
     assert status == 1
     assert "handler.c:2:" in err
@@ -190,7 +189,7 @@ def test_a_handler_that_does_not_compile_shows_the_lines_of_the_compiler(
 def test_a_file_without_a_handler_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, program = tmp_path / "handler.c", tmp_path / "handler.elf"
     source.write_text(HANDLER.replace("np_handler(", "np_handlers("))
-    status, _, err = run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)
+    status, _, err = run(capsys, "build", str(source), "-o", str(program))
     assert status == 1
     assert "required symbol `np_handler' not defined" in err
     assert not program.exists()
@@ -204,7 +203,7 @@ def test_a_handler_that_faults_is_named_with_its_packet(
     body = "    if (packet->number == 150)\n        return *(volatile unsigned *)nowhere;\n"
     handler = HANDLER.replace("    np_count", body + "    np_count")
     source.write_text(handler.replace("static", "static volatile uintptr_t nowhere = 0x96;\nstatic", 1))
-    assert run(capsys, "build", str(source), "-o", str(program), *shared.COMPILE_ONCE)[0] == 0
+    assert run(capsys, "build", str(source), "-o", str(program))[0] == 0
     status, out, err = run(capsys, "run", "vpn", "-n", "200", "-a", "smt4", "-p", str(program))
     assert status == 1
     assert "packet 150 (user, handler), pc 0x" in err

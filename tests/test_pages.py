@@ -22,7 +22,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from tests import forked, idle_ranks
+from tests import idle_ranks, shared
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -33,9 +33,7 @@ PAGES = [
 # Not run: the Makefile's targets, which run these tests, and commands outside of the repository.
 NOT_RUN = re.compile(r"(make (run|test|check|setup)$|git clone |cd )")
 TIME_LIMIT_S = 300
-# Their commands are started as a user starts them in any case (`tests/forked.py`).
-AS_A_USER = ("README.md", "cli.md")
-# A command of which pages show no output, and the test that runs it in `make test` and checks its results.
+# A command of which pages show no output, and the test that runs it too and checks its results.
 IN_A_TEST = {"matchbench mpi bench --quick --mpicc mpicc.mpich -o out/mpich": "test_mpi_bench_real.py"}
 # Figures beside a page, and where its commands draw them.
 FIGURES = {
@@ -48,7 +46,7 @@ DRAWING = {
     "integrations/openmpi/measured out": "integrations/openmpi/figures",
     "studies/chip_cores/cores.py --figure out/cores.svg": "studies/chip_cores",
 }
-# `make test` keeps what cargo compiles for a page, and does not optimize it: simulated times are the same.
+# Kept is what cargo compiles for a page, and not optimized: simulated times are the same.
 CARGO = {
     "CARGO_BUILD_BUILD_DIR": str(ROOT / "target" / "pages"),
     "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0",
@@ -89,14 +87,13 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
 
 
-def run(command: str, folder: Path, *, as_a_user: bool = True) -> list[str]:
+def run(command: str, folder: Path) -> list[str]:
     """Run a command in a shell and return its output lines."""
-    first = None if as_a_user else forked.folder()
-    of_make_test = CARGO | idle_ranks.environment() if forked.SWITCH in os.environ else {}
+    quick = {} if shared.FULL else CARGO | idle_ranks.environment()
     environment = {
         **os.environ,
-        **of_make_test,
-        "PATH": ":".join(map(str, filter(None, (first, Path(sys.executable).parent, os.environ["PATH"])))),
+        **quick,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "COLUMNS": "200",
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -139,10 +136,9 @@ def test_a_page_shows_the_output_of_its_commands(page: Path, tmp_path: Path) -> 
     executed = [
         step
         for step in steps(lines)
-        if not NOT_RUN.match(step.command) and not (forked.SWITCH in os.environ and step.command in IN_A_TEST)
+        if not NOT_RUN.match(step.command) and (shared.FULL or step.command not in IN_A_TEST)
     ]
-    as_a_user = page.name in AS_A_USER
-    results = [(step, run(step.command, folder, as_a_user=as_a_user)) for step in executed]
+    results = [(step, run(step.command, folder)) for step in executed]
     for step, printed in reversed(results):
         if not agrees(step.expected, printed):
             wrong.append(f"{page.name}:{step.first_line}: $ {step.command}\n" + "\n".join(printed))

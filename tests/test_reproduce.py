@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from matchbench.reproduce.run import Reproduction, reproduce
 from matchbench.reproduce.tables import TABLES
 from tests import shared
 from tests.conftest import Command
-from tests.engines_used import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = importlib.import_module("matchbench.reproduce.run")  # its name in the package is the function
@@ -40,7 +40,7 @@ LONG = pytest.mark.skipif(
 
 
 # Written twice: the paper that takes least, and in `make nightly` the one that takes most too.
-TWICE = ("tanabe2013",) if shared.OF_MAKE_TEST in os.environ else ("tanabe2013", "hemmert2007")
+TWICE = ("tanabe2013", "hemmert2007") if shared.FULL else ("tanabe2013",)
 # The figures of a paper.
 FIGURES = {
     "tanabe2013": ["tanabe2013-figure4", "tanabe2013-figure5", "tanabe2013-figure6"],
@@ -49,10 +49,10 @@ FIGURES = {
 }
 
 
-@remembered
+@cache
 def reproduced(key: str) -> Reproduction:
-    """Reproduce a paper once for all tests and commands, with what only figures show if there are some."""
-    return shared.reproduction(reproduce, key, jobs=2 if key in FIGURES else None)
+    """Reproduce a paper once for all tests, with what only figures show if there are some."""
+    return reproduce(key, jobs=2 if key in FIGURES else None)
 
 
 @pytest.fixture(scope="module")

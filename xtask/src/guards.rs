@@ -5,18 +5,14 @@
 
 mod cards;
 mod clauses;
-mod docs;
-mod fuzz_lock;
 mod headers;
 mod layers;
 mod libraries;
 mod machine;
 mod models;
 mod names;
-mod optimized;
-mod programs;
 mod python;
-mod width;
+mod tests_named;
 
 use std::fmt;
 
@@ -54,21 +50,14 @@ type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 const GUARDS: &[Guard] = &[
     ("layers", layers::check),
     ("libraries", libraries::check),
-    ("programs", programs::check),
-    ("optimized", optimized::check),
-    ("fuzz_lock", fuzz_lock::check),
     ("models", models::check),
     ("names", names::check),
     ("python", python::check),
     ("headers", headers::check),
-    ("width", width::check),
     ("machine", machine::check),
     ("cards", cards::check),
     ("clauses", clauses::check),
-    ("paths", docs::paths),
-    ("tests", docs::named_tests),
-    ("commands", docs::commands),
-    ("changelog", docs::changelog),
+    ("tests", tests_named::check),
 ];
 
 /// Runs the named guards, or all when none is named.

@@ -11,6 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.shared import locked
+
 HERE = Path(__file__).resolve().parent.parent
 PROGRAMS = ("halo3d", "cg", "fft", "sweep", "graph", "tasks")
 # Arguments for runs of a second or less with up to 16 ranks on two cores.
@@ -78,7 +80,9 @@ def build(mpi: Mpi) -> Path:
     """Build all programs, as needed, and return their directory."""
     directory = Path("build") / mpi.name
     words = ["make", "--no-print-directory", "-C", str(HERE), f"MPI={mpi.name}", f"BUILD={directory}"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    # Files of tests run in processes of their own.
+    with locked(f"examples-{mpi.name}"):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return HERE / directory
 
@@ -95,7 +99,8 @@ def build_synchronous(mpi: Mpi, program: str) -> list[str]:
         calls = {"MPI_Send": "MPI_Ssend", "MPI_Isend": "MPI_Issend", "MPI_Send_init": "MPI_Ssend_init"}
         words.append("EXTRA=" + " ".join(f"-D{call}={replacement}" for call, replacement in calls.items()))
         words.append(str(directory / program))
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        with locked(f"examples-{mpi.name}"):
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return [str(HERE / directory / program)]
     return [*preloaded(_compiled(mpi, "synchronous", "-shared", "-fPIC")), str(build(mpi) / program)]

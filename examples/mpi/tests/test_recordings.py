@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests import forked
+from tests.conftest import MATCHBENCH
 
 from examples_mpi import (
     HERE,
@@ -57,12 +57,12 @@ def words_of(variant: str) -> tuple[str, list[str]]:
 
 def record_words(mpi: Mpi, ranks: int, words: list[str], trace: Path) -> list[str]:
     """Return the command that records a program."""
-    return [*forked.command(), "record", "-o", str(trace), "--", *mpi.launcher, str(ranks), *words]
+    return [*MATCHBENCH, "record", "-o", str(trace), "--", *mpi.launcher, str(ranks), *words]
 
 
 def check(trace: Path) -> subprocess.CompletedProcess[str]:
     """Run the checker on a trace."""
-    return run_words([*forked.command(), "trace", "check", str(trace)])
+    return run_words([*MATCHBENCH, "trace", "check", str(trace)])
 
 
 @pytest.mark.parametrize("ranks", [7, 16])

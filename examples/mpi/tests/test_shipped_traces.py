@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from tests import forked
+from tests.conftest import MATCHBENCH
 
 from examples_mpi import HERE, PROGRAMS, Tally, environment
 from matchbench.trace.archive import unpack
@@ -25,7 +25,7 @@ PACKED = sorted(TRACES.glob("*.tar.xz"))
 
 def matchbench(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run([*forked.command(), *words], capture_output=True, text=True, check=False)
+    return subprocess.run([*MATCHBENCH, *words], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("packed", PACKED, ids=lambda packed: packed.name.removesuffix(".tar.xz"))
@@ -55,6 +55,6 @@ def test_every_program_has_a_trace_and_all_are_small() -> None:
 def test_table_is_that_of_the_traces() -> None:
     """The provenance in `traces/README.md` is generated and fresh."""
     words = [str(TRACES / "record.sh"), "--check"]
-    variables = {**environment(), "PYTHON": sys.executable, "MATCHBENCH": shlex.join(forked.command())}
+    variables = {**environment(), "PYTHON": sys.executable, "MATCHBENCH": shlex.join(MATCHBENCH)}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
     assert done.returncode == 0, done.stderr

@@ -26,8 +26,7 @@ pub(crate) fn compile(name: &str, sources: &[&str]) -> Option<Vec<u8>> {
         if !probe.status.success() {
             return None;
         }
-        // The folder in which `make test` builds the library once for all tests (tests/test_rust.py).
-        let out = std::env::var_os("MATCHBENCH_CHIP_MPI").map_or_else(|| target.join("machine_mpi"), PathBuf::from);
+        let out = target.join("machine_mpi");
         let archive = out.join("chip/libmpi.a");
         let made = Command::new("make")
             .arg("-C")

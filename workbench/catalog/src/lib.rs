@@ -8,7 +8,6 @@
 mod engines;
 mod parameters;
 mod preset;
-mod used;
 
 use std::sync::Arc;
 
@@ -107,7 +106,6 @@ pub fn find(spec: &str) -> Result<EngineChoice, CatalogError> {
             known: ENGINES.iter().map(|entry| entry.card.name).collect(),
         });
     };
-    used::note(name);
     choose(entry, preset_name)
 }
 
@@ -192,12 +190,8 @@ impl EngineChoice {
     /// # Errors
     /// When the parameters contradict each other.
     pub fn build(&self) -> Result<Box<dyn ReplayEngine>, CatalogError> {
-        let built = if let Some(own) = &self.own {
-            own.build(&self.parameters)
-        } else {
-            used::note(self.entry.card.name);
-            (self.entry.build)(&self.parameters)
-        };
+        let built =
+            if let Some(own) = &self.own { own.build(&self.parameters) } else { (self.entry.build)(&self.parameters) };
         built.map_err(|error| self.parameter_error(error))
     }
 
@@ -213,10 +207,7 @@ impl EngineChoice {
     #[must_use]
     pub fn placement(&self) -> Placement {
         let own = self.own.as_ref().and_then(|own| own.placement(&self.parameters).ok().flatten());
-        own.unwrap_or_else(|| {
-            used::note(self.entry.card.name);
-            (self.entry.placement)(&self.parameters)
-        })
+        own.unwrap_or_else(|| (self.entry.placement)(&self.parameters))
     }
 
     /// Whether a comparison runs its preset only when it is named, because the simulation is slow.
@@ -228,10 +219,6 @@ impl EngineChoice {
     /// How its outcomes break MPI's order; `None` if they keep it, as those of every choice in [`all`] do.
     #[must_use]
     pub fn breaks_order(&self) -> Option<&'static str> {
-        // That of presets is known without a run: it is part of the key of every test.
-        if self.changed {
-            used::note(self.entry.card.name);
-        }
         (self.entry.breaks_order)(&self.parameters)
     }
 

@@ -2,8 +2,7 @@
 //! Every engine of the catalog with every preset keeps the contract and the interface's promises.
 //!
 //! A new engine is judged here without an edit. Visits are judged in the tests of those engines that walk a list.
-//! A test is called `engine::test of preset`, so that those of one engine can run alone: `make test` leaves out engines
-//! that did not change. A part of the name selects tests, as usual.
+//! A test is called `engine::test of preset`, so that those of one engine can run alone: a part of the name selects tests.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
