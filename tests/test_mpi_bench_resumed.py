@@ -68,7 +68,9 @@ def test_an_interrupted_measurement_goes_on_with_the_series_that_are_missing(
     done = matchbench(*words, "-o", "whole")
     assert done.returncode == 0
     whole = read(tmp_path / "whole")
-    assert {**continued, "date": ""} == {**whole, "date": ""}
+    for each in (continued, whole):
+        each["date"] = each["place"]["load"] = ""
+    assert continued == whole
 
 
 def test_series_of_another_plan_or_processor_are_not_mixed(

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from tests.shared import locked
 
 HERE = Path(__file__).resolve().parent.parent
 PROGRAMS = ("halo3d", "cg", "fft", "sweep", "graph", "tasks")
@@ -76,12 +77,21 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
+@contextmanager
+def locked(mpi: Mpi) -> Iterator[None]:
+    """Let one process at a time build for an MPI: files of tests run in processes of their own."""
+    folder = HERE / "build"
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{mpi.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def build(mpi: Mpi) -> Path:
     """Build all programs, as needed, and return their directory."""
     directory = Path("build") / mpi.name
     words = ["make", "--no-print-directory", "-C", str(HERE), f"MPI={mpi.name}", f"BUILD={directory}"]
-    # Files of tests run in processes of their own.
-    with locked(f"examples-{mpi.name}"):
+    with locked(mpi):
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return HERE / directory
@@ -99,7 +109,7 @@ def build_synchronous(mpi: Mpi, program: str) -> list[str]:
         calls = {"MPI_Send": "MPI_Ssend", "MPI_Isend": "MPI_Issend", "MPI_Send_init": "MPI_Ssend_init"}
         words.append("EXTRA=" + " ".join(f"-D{call}={replacement}" for call, replacement in calls.items()))
         words.append(str(directory / program))
-        with locked(f"examples-{mpi.name}"):
+        with locked(mpi):
             done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return [str(HERE / directory / program)]
