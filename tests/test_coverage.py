@@ -72,7 +72,7 @@ def test_a_program_of_calls_that_are_not_replayed_gets_no_answer(
         == "The table compares engines on the replayed part only; it does not describe the program."
     )
     notes = [block.note for block in summary.blocks(found.results, found.measured, found.reference)]
-    assert notes == ["Nothing that this program matches is replayed: what it costs is unknown."]
+    assert notes == ["None of the matching of this program is replayed; its cost is unknown."]
     whole = " ".join([*said.values(), *notes])
     assert "nothing:" not in whole
     assert "does not matter" not in whole

@@ -429,7 +429,7 @@ def test_a_class_that_lies_of_its_visits_or_takes_no_time_is_implausible(idea: P
     assert str(_implausible(both)["quick_idea:guess+"]).count("670 of 670 matches") == 2
     assert both.answer.classes == ()
     assert both.answer.sentences["engines"].startswith(
-        "No other engine was compared to the end of a trace; quick_idea:guess+ is implausible and not "
+        "No other engine finished the replay of a trace; quick_idea:guess+ is implausible and not "
     )
 
 

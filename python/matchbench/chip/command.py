@@ -69,7 +69,7 @@ def command() -> None:
     "--migratory/--no-migratory",
     default=True,
     show_default=True,
-    help="Whether a read of a modified line transfers it with the exclusive right.",
+    help="Whether a read of a modified line transfers ownership of the line.",
 )
 def protocol(design: str, migratory: bool) -> None:
     """Print the transitions of the coherence protocol, as tables in Markdown."""
@@ -137,14 +137,14 @@ def protocol(design: str, migratory: bool) -> None:
     default="ooo",
     show_default=True,
     type=Choice(["ooo", "inorder", "scalar"]),
-    help="Core model with time: out of order with the widths of a Pentium 4, in order and two wide, or one "
-    "instruction at a time, which takes the least time to simulate.",
+    help="Core model with time: out of order with the widths of a Pentium 4, dual-issue in order, or one "
+    "instruction at a time, which is the fastest to simulate.",
 )
 @click.option(
     "--migratory/--no-migratory",
     default=True,
     show_default=True,
-    help="Whether a read of a modified line transfers it with the exclusive right.",
+    help="Whether a read of a modified line transfers ownership of the line.",
 )
 @click.option(
     "--set",
@@ -235,7 +235,7 @@ def run(
     force: bool,
     quiet: bool,
 ) -> int:
-    """Run PROGRAM to its end and print instructions, cycles and what the devices did."""
+    """Run PROGRAM to its end and print instructions, cycles and the counts of the devices."""
     if kanata_file is not None and kanata is None:
         msg = "--kanata-file: found without --kanata, expected both"
         raise MatchbenchError(msg)

@@ -49,15 +49,15 @@ def replay_options(function: Function) -> Function:
         click.option(
             "--polls",
             type=Choice(["waiting", "recorded"]),
-            help="Let loops of unsuccessful tests and probes wait for what ended them, or keep them "
-            "as recorded. [waiting]",
+            help="How loops of unsuccessful tests and probes are replayed: as one wait for the event that "
+            "ended the loop, or call by call as recorded. [waiting]",
         ),
         click.option(
             "--poll-work",
             "poll_work_ns",
             metavar="NS",
             type=float,
-            help="Computation between two polls, in ns, from which it is work and kept. "
+            help="Shortest computation between two polls that is replayed, in ns. "
             f"[{_native.poll_work_ns():g}]",
         ),
         click.option(

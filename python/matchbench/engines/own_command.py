@@ -114,9 +114,9 @@ def new(
 def test(spec: str, parameters: tuple[str, ...], silence: float) -> int:
     """Run the test kit on an engine: a shared library, a Python file, or a built-in engine.
 
-    It offers the cases of the matching contract and random streams of operations, and compares every outcome
-    with that of the reference matcher. Prints what passed, and the first failure with the operations before
-    it, which are as few as were found.
+    It offers the cases of the matching contract and random streams of operations, and compares every
+    outcome with that of the reference matcher. Prints what passed, and the first failure with the shortest
+    sequence of operations found that leads to it.
     """
     from matchbench.engines import own_engines
     from matchbench.engines.selection import choose_engines, parse_assignments

@@ -50,9 +50,9 @@ MOST_WRONG = 5
       matchbench match_unit new mine.mb
 
     PROGRAM is mpi, portals_hemmert2007, portals_lean, portals4, or a file: source text or an image.
-    `docs/match_unit.md` is a tour and describes the files of items and headers.
-    Exit status: 0 done, 1 the program violates the protocol of the list manager or gives another answer than
-    a header expects, 2 bad input.
+    `docs/match_unit.md` is a tour and describes the files of items and headers. Exit status: 0 done, 1 the
+    program violates the protocol of the list manager or an answer differs from the one that a header
+    expects, 2 bad input.
     """,
 )
 def command() -> None:

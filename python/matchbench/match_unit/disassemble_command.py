@@ -25,7 +25,7 @@ from matchbench import _native
 def command(image: Path, *, listing: bool) -> None:
     """Print the program of IMAGE as text that assembles to the same words.
 
-    An image holds no names: targets of branches are named after their addresses.
+    An image holds no names: branch targets are named after their addresses.
     """
     program = _native.MatchProgram.load(str(image), image.read_bytes())
     click.echo(program.listing() if listing else program.text(), nl=False)

@@ -58,8 +58,8 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
       matchbench mpi bench -- srun --ntasks-per-node 1
       matchbench mpi bench --beside out/mpich -o out/openmpi
 
-    `-n RANKS PROGRAM...` is appended to LAUNCHER, or replaces {ranks} and {program} in it. Supported are
-    Open MPI, MPICH, Intel MPI and MPIs derived from them. With several hosts, DIR must be on a file system
+    `-n RANKS PROGRAM...` is appended to LAUNCHER, or replaces {ranks} and {program} in it. Open MPI, MPICH,
+    Intel MPI and MPIs derived from them are supported. With several hosts, DIR must be on a file system
     that all of them share, because the program is built there.
 
     Exit status: 0 done; 1 a series hung or crashed, and the results name it; 2 bad input, or the MPI
@@ -82,7 +82,9 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     "measurement. [out/mpi-bench-DATE-TIME]",
 )
 @click.option(
-    "--force", is_flag=True, help="Replace earlier results in DIR, and kept series of another plan."
+    "--force",
+    is_flag=True,
+    help="Replace earlier results in DIR, and series kept from a run with other options.",
 )
 @click.option("--quick", is_flag=True, help="Fewer depths and repetitions: about ten seconds.")
 @click.option(
@@ -139,9 +141,9 @@ def command(
 ) -> int:
     """Measure the cost of deep queues in your MPI.
 
-    Builds a small program with your mpicc and runs it with your launcher. It measures
-    round trips with posted receives that do not match ahead of the matching one, receives and probes with
-    unexpected messages ahead, draining a queue in several orders, and memory per queued item. It infers the
+    Builds a small program with your mpicc and runs it with your launcher. It measures round trips with
+    other posted receives ahead of the matching one, receives and probes with other unexpected messages
+    ahead, the time to drain a queue in several orders, and the memory of a queued item. It infers the
     library's data structures from the times.
     """
     from matchbench.mpi.bench import Plan, measure, wanted_series

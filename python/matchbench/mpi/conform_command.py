@@ -73,7 +73,7 @@ class Duration(click.ParamType[float]):
       matchbench mpi conform --matrix mpich --mpicc mpicc.mpich --budget 1m -o out/matrix
 
     Exit status: 0 MPI permits every outcome; 1 a program failed, exceeded its time limit without time to
-    repeat it, or none ended within the budget; 2 bad input.
+    repeat it, or no program ended within the budget; 2 bad input.
     """,
 )
 @click.option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of your MPI. [$MPICC or mpicc]")
@@ -98,16 +98,16 @@ class Duration(click.ParamType[float]):
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=10,
-    help="Upper bound of the time limit of a program, which adapts to their run times. [10]",
+    help="Upper bound of the time limit of a program; the limit adapts to measured run times. [10]",
 )
 @click.option(
     "--budget",
     metavar="TIME",
     type=Duration(),
     default="10m",
-    help="Time of everything: building, search, repeating, shrinking; 90s, 10m, 1h. "
-    f"{SHARES['order']:.0%} of it belong to the order of matching alone, as soon as a program hangs or "
-    "crashes. With --matrix, the time of one environment. [10m]",
+    help="Total time for building, searching, repeating and shrinking, such as 90s, 10m or 1h; with "
+    f"--matrix, for each environment. Once a program hangs or crashes, {SHARES['order']:.0%} of it is "
+    "reserved for programs that test the matching order only. [10m]",
 )
 @click.option(
     "--shrink-limit",

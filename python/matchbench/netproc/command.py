@@ -91,7 +91,7 @@ def inputs(function: Function) -> Function:
                 show_default=True,
                 metavar="N",
                 type=click.IntRange(1, 100_000),
-                help="Mean length of a burst of one application, in packets, of a scenario's traffic.",
+                help="Mean number of packets in a burst of one application; for a scenario.",
             ),
             click.option(
                 "-p",
@@ -111,9 +111,7 @@ def inputs(function: Function) -> Function:
             click.option(
                 "-o", "--output", type=path, help="Write the results to FILE.json, or totals to FILE.csv."
             ),
-            click.option(
-                "--plot", type=path, help="Plot the windows of 100 packets to FILE.png and FILE.svg."
-            ),
+            click.option("--plot", type=path, help="Plot windows of 100 packets to FILE.png and FILE.svg."),
             click.option("--force", is_flag=True, help="Replace earlier files."),
         ]
     ):
@@ -132,8 +130,8 @@ def inputs(function: Function) -> Function:
       matchbench netproc run capture.pcap --set input=capture --set speed_percent=1000
       matchbench netproc run vpn --kanata 100000:100500 --kanata-file vpn.kanata
 
-    Cycles of --kanata are counted from the start of reception. What SPINE does before, the line `start`, is
-    executed without timing.
+    Cycles of --kanata are counted from the start of reception. The initialization of SPINE (line `start`)
+    is executed without timing.
     """
 )
 @inputs

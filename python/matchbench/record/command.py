@@ -38,8 +38,8 @@ from matchbench.record.run import Recording, record
 def command(output: Path | None, words: tuple[str, ...]) -> int:
     """Run an unmodified MPI program and record its calls as a trace.
 
-    COMMAND starts the program: launcher, its arguments, program, its arguments. Supported are the launchers
-    of Open MPI, MPICH, Intel MPI and MVAPICH, and srun; another launcher must pass its environment to the
+    COMMAND starts the program: launcher, its arguments, program, its arguments. The launchers of Open MPI,
+    MPICH, Intel MPI and MVAPICH and srun are supported; another launcher must pass its environment to the
     ranks.
     """
     if output is None:

@@ -49,7 +49,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
       matchbench reproduce hemmert2007 --figures -o out/hemmert2007 --force
       matchbench reproduce tanabe2013 xiong2018 -o out/papers
 
-    `docs/reproduce.md` says how a verdict is found, what each kind of evidence means, and lists all
+    `docs/reproduce.md` describes how a verdict is found and what each kind of evidence means, and lists all
     interpretations.
     Exit status: 0 done; 1 if a claim differs without an explanation, or if with --figures another set of
     assumptions agrees better than the study's; 2 bad input.
@@ -101,7 +101,7 @@ def command(
     figures: bool,
     force: bool,
 ) -> int:
-    """Measure what PAPER claims on the models, claim by claim.
+    """Measure the claims of PAPER on the models, one by one.
 
     PAPER is a citation key or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2), gu2011 (s3),
     crowley2000 (s4). Claims that hold are predicted by a mechanism, recovered from inputs, or recomputed

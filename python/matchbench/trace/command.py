@@ -107,7 +107,8 @@ def check(paths: tuple[Path, ...]) -> int:
     """Check every record against `spec/trace.md`; exit status 1 if a trace has a defect.
 
     Prints the first defect of each trace and continues with the next trace. A trace without defect is
-    complete, stopped (by a full disk), cut (by a signal) or aborted (by MPI_Abort); what it lacks is counted.
+    complete, stopped (by a full disk), cut (by a signal) or aborted (by MPI_Abort); missing records are
+    counted.
     """
     return max(_check(path) for path in paths)
 
