@@ -103,11 +103,10 @@ def command(
 ) -> int:
     """Measure the claims of PAPER on the models, one by one.
 
-    PAPER is a citation key or its alias: hemmert2007 (s0), tanabe2013 (s1), xiong2018 (s2), gu2011 (s3),
-    crowley2000 (s4). Claims that hold are predicted by a mechanism, recovered from inputs, or recomputed
-    from the paper's own numbers; each kind is counted separately. Where a paper contradicts itself, a claim
-    is shown in every interpretation; the first counts. Results of several papers go to a folder of DIR for
-    each.
+    PAPER is a citation key or its alias (`docs/papers.md` lists them). Claims that hold are predicted by a
+    mechanism, recovered from inputs, or recomputed from the paper's own numbers; each kind is counted
+    separately. Where a paper contradicts itself, a claim is shown in every interpretation; the first counts.
+    Results of several papers go to a folder of DIR for each.
     """
     from matchbench.reproduce.report import show
     from matchbench.reproduce.run import MARKER, check_choice, key_of
