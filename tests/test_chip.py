@@ -122,17 +122,22 @@ def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
     [
         (["--design", "other"], "unknown design `other`; expected one of: base, optcopy, optcache"),
         (["--env", "NAME"], "--env: found `NAME`, expected NAME=VALUE"),
-        (["--set", "directory"], "--set: found `directory`, expected NAME=VALUE"),
-        (["--set", "directory=much"], "setting `directory`: found `much`, expected a number"),
-        (["--set", "l3.hit=3"], "setting `l3.hit`: unknown; expected one of: l1.mshrs, l2.hit, "),
-        (["--set", "core.slack=3"], "setting `core.slack`: unknown; expected one of: l1.mshrs, l2.hit, "),
+        (["--set", "directory"], "--set: found `directory`, expected KEY=VALUE"),
         (
-            ["--core", "scalar", "--set", "l3.hit=3"],
-            "`l3.hit`: unknown; expected one of: core.slack, l1.mshrs, ",
+            ["--set", "directory=much"],
+            "parameter `directory`: found `much`, expected a whole number from 0 to 1048576 (cycles)",
+        ),
+        (
+            ["--set", "l3.hit=3"],
+            "unknown parameter `l3.hit`; did you mean `l1.hit`? expected one of ",
+        ),
+        (
+            ["--set", "lane=3"],
+            "; `matchbench chip show --core ooo --design optcopy` lists all",
         ),
         (
             ["--mode", "timing", "--core", "scalar", "--set", "core.slack=0"],
-            "slack is 0 cycles; expected 1 to 1024",
+            "parameter `core.slack`: found `0`, expected a whole number from 1 to 1024 (cycles)",
         ),
         (["--set", "moped.lines=99"], "lines"),
     ],
@@ -178,7 +183,8 @@ def test_the_protocol_of_each_design_is_printed(capsys: pytest.CaptureFixture[st
         assert main(["chip", "protocol", *words]) == 0
         return capsys.readouterr().out
 
-    page = (Path(__file__).resolve().parent.parent / "docs" / "coherence.md").read_text(encoding="utf-8")
+    docs = Path(__file__).resolve().parent.parent / "processor" / "docs"
+    page = (docs / "coherence.md").read_text(encoding="utf-8")
     assert printed("--design", "optcache") in page
     assert "| M_COPY |" in printed()
     base, without = printed("--design", "base"), printed("--design", "base", "--no-migratory")

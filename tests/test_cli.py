@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench.cli import COMMANDS
+from matchbench.cli import COMMANDS, main
 from matchbench.compare import columns
 from tests.conftest import Command
 
@@ -362,9 +362,12 @@ def test_foreign_files_are_never_replaced(matchbench: Command, halo: mb.Trace, t
         (("--engine", "ideal:one"), "engine `ideal`: unknown preset `one`; expected one of: "),
         (
             ("--engine", "ideal", "--set", "linear.entry=1"),
-            "parameter `linear.entry`: engine `linear` is not chosen; expected one of: ideal",
+            "parameter `linear.entry`: `linear` is not chosen; expected one of: ideal",
         ),
-        (("--engine", "linear", "--set", "entyr=1"), "unknown parameter `entyr`; "),
+        (
+            ("--engine", "linear", "--set", "entyr=1"),
+            "unknown parameter `entyr`; did you mean `entry`? expected one of: entry, operation, placement",
+        ),
         (("--engine", "linear", "--set", "entry"), "--set: found `entry`, expected KEY=VALUE"),
         (
             ("--engine", "linear", "--set", "entry=-1"),
@@ -451,3 +454,28 @@ def test_an_unfinished_replay_names_the_waiting_ranks(matchbench: Command, tmp_p
     )
     assert re.fullmatch(r"matchbench: killed: \d+ more remarks in report.html", lines[-1])
     assert pl.read_parquet(tmp_path / "r" / "results.parquet")["finished"].to_list() == [False]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("compare x -e linear --set pl", ["placement="]),
+        ("compare x -e linear --set linear.pl", ["linear.placement="]),
+        ("compare x -e linear --set placement=n", ["placement=nic"]),
+        ("compare x --network papers200 --network-set la", ["latency="]),
+        ("cpu run x --core cortex_a72 --set ro", ["rob="]),
+        ("chip run x --core scalar --set core.sl", ["core.slack="]),
+        ("chip run x --set moped.des", ["moped.descriptors=", "moped.design=", "moped.descriptor_bytes="]),
+        ("netproc run x --architecture cmp8 --set cla", ["classifier=", "classify_in="]),
+        ("netproc compare x -a cmp8 --set cmp8.cla", ["cmp8.classifier=", "cmp8.classify_in="]),
+        ("compare x -e nosuch --set pl", []),
+    ],
+)
+def test_parameters_are_completed(
+    words: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_MATCHBENCH_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", f"matchbench {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    assert main([]) == 0
+    assert capsys.readouterr().out.splitlines()[1::3] == expected

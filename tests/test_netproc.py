@@ -226,7 +226,7 @@ BAD = [
     (["run", "./"], ".: found a directory; expected a pcap or pcapng file, or one of the scenarios"),
     (
         ["compare", "router", "-a", "smt8", "--set", "cmp8.clock=625"],
-        "parameter `cmp8.clock`: architecture `cmp8` is not run; expected one of: smt8",
+        "parameter `cmp8.clock`: `cmp8` is not chosen; expected one of: smt8",
     ),
     (
         ["run", "router", "--set", "priorities=high"],
@@ -246,7 +246,10 @@ BAD = [
         "unknown architecture `smt9`; did you mean `smt8`? expected one of 24: ",
     ),
     (["run", "router", "--set", "cores"], "--set: found `cores`, expected KEY=VALUE"),
-    (["run", "router", "--set", "core=1"], "unknown parameter `core`"),
+    (
+        ["run", "router", "--set", "core=1"],
+        "unknown parameter `core`; did you mean `cores`? expected one of ",
+    ),
     (
         ["run", "router", "--set", "cores=0"],
         "parameter `cores`: found `0`, expected a whole number from 1 to 32",

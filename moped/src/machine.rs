@@ -34,7 +34,7 @@ pub use self::parameters::{ExecutionMode, MachineError, MachineParameters};
 pub use self::results::{COUNTS, MachineCounts, MeasuredRegion, RegionCount};
 use self::symbols::Symbols;
 use self::timed::{Diagram, Parts, Settled, Timed};
-pub use self::timing::{CoreKind, SETTABLE, TimingParameters, pentium4, scalar, two_wide};
+pub use self::timing::{CoreKind, TimingParameters, pentium4, scalar, two_wide};
 pub use self::watch::Waiting;
 use self::watch::Watch;
 use crate::contract::{CONTROL, PORTS};

@@ -2,7 +2,7 @@
 //! The parameters of the machine: controller, SPINE, processor and memory.
 
 use mb_core::Clock;
-use mb_core::parameters::Choice;
+use mb_core::parameters::{Choice, Embedded, Value};
 use mb_processor::chip::ChipConfig;
 use mb_processor::shared_l2::SharedL2Config;
 
@@ -11,12 +11,48 @@ use crate::controller::{ArrivalSchedule, ControllerConfig};
 use crate::machine::Limits;
 use crate::scheduling::Priorities;
 
-mod processor;
+/// The parameters of cores whose software has no floating point.
+pub const CORES: &[(&str, Embedded)] = &[
+    ("cores", Embedded::Range(1, 32)),
+    ("slack", Embedded::Fixed(Value::Whole(1))),
+    ("float_simple", Embedded::Fixed(Value::Whole(4))),
+    ("float_convert", Embedded::Fixed(Value::Whole(4))),
+    ("float_add", Embedded::Fixed(Value::Whole(4))),
+    ("float_multiply", Embedded::Fixed(Value::Whole(4))),
+    ("float_fused", Embedded::Fixed(Value::Whole(4))),
+    ("float_divide", Embedded::Fixed(Value::Whole(30))),
+    ("float_square_root", Embedded::Fixed(Value::Whole(30))),
+    ("predictor", Embedded::Fixed(Value::Word("gshare"))),
+];
 
-pub use processor::{
-    CacheParameters, CoreOrder, LatencyParameters, Policy, ProcessorParameters, SourcedCacheParameters,
-    SourcedLatencyParameters, SourcedProcessorParameters,
-};
+/// The parameters of their caches, with lines of at most `line` bytes: the two L1 caches of a core are alike, but
+/// instructions are interleaved by lines and data by double words. The numbers of cores and contexts are those of the
+/// processor.
+#[must_use]
+pub const fn caches(line: u64) -> [(&'static str, Embedded); 15] {
+    const BYTES: Embedded = Embedded::As("l1_bytes", "Size of each L1 cache of a core, in bytes.");
+    const WAYS: Embedded = Embedded::As("l1_ways", "Ways of the L1 caches.");
+    const BANKS: Embedded = Embedded::As("l1_banks", "Banks of the L1 caches.");
+    const HIT: Embedded = Embedded::As("l1_hit", "Cycles of a hit in an L1 cache.");
+    const MSHRS: Embedded = Embedded::As("l1_mshrs", "Miss status holding registers (MSHRs) of an L1 cache.");
+    [
+        ("cores", Embedded::Fixed(Value::Whole(1))),
+        ("contexts", Embedded::Fixed(Value::Whole(1))),
+        ("line", Embedded::Range(16, line)),
+        ("instruction_bytes", BYTES),
+        ("data_bytes", BYTES),
+        ("instruction_ways", WAYS),
+        ("data_ways", WAYS),
+        ("instruction_banks", BANKS),
+        ("data_banks", BANKS),
+        ("instruction_interleave", Embedded::As("line", "")),
+        ("data_interleave", Embedded::Fixed(Value::Whole(8))),
+        ("instruction_hit", HIT),
+        ("data_hit", HIT),
+        ("instruction_mshrs", MSHRS),
+        ("data_mshrs", MSHRS),
+    ]
+}
 
 /// Parameters of the machine.
 #[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
@@ -108,14 +144,11 @@ pub struct PacketMachineParameters {
     pub setup_limit: u64,
 
     /// Cores.
-    #[parameter(nested)]
-    pub processor: ProcessorParameters,
-    /// Bytes of a line of all caches.
-    #[parameter(range = 16..=256)]
-    pub line: u64,
+    #[parameter(nested, embed = CORES)]
+    pub processor: ChipConfig,
     /// Caches, buses and memory.
-    #[parameter(nested)]
-    pub caches: CacheParameters,
+    #[parameter(nested, embed = &caches(256))]
+    pub caches: SharedL2Config,
 }
 
 /// Whether the processor is simulated.
@@ -244,17 +277,19 @@ impl PacketMachineParameters {
     /// The cores.
     #[must_use]
     pub const fn chip(&self) -> ChipConfig {
-        ChipConfig { priorities: self.priorities.of_contexts(), ..self.processor.config() }
+        ChipConfig { priorities: self.priorities.of_contexts(), ..self.processor }
     }
 
     /// Caches, buses and memory, but for the clock of the memory bus ([`bus_clock`](Self::bus_clock)).
     #[must_use]
     pub fn memory(&self) -> SharedL2Config {
-        let at_one_clock = self.caches.config(&self.processor, self.line);
+        let ChipConfig { cores, contexts, .. } = self.processor;
         SharedL2Config {
-            memory: self.of_memory(at_one_clock.memory),
-            device: self.of_memory(at_one_clock.device),
-            ..at_one_clock
+            cores,
+            contexts,
+            memory: self.of_memory(self.caches.memory),
+            device: self.of_memory(self.caches.device),
+            ..self.caches
         }
     }
 

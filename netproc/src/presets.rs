@@ -6,12 +6,11 @@
 
 use mb_core::Clock;
 use mb_core::parameters::{ParameterError, ParameterSet, Sourced};
+use mb_processor::chip::{self, ChipConfig, cmp, cmp2, smt};
+use mb_processor::shared_l2::SharedL2Config;
 
 use crate::contract::{Classifier, ClassifyIn, Idle, OsThread};
-use crate::parameters::{
-    Arrivals, CoreOrder, Handler, PacketMachineParameters, Policy, ProcessorTiming, SourcedCacheParameters,
-    SourcedLatencyParameters, SourcedNetprocParameters, SourcedProcessorParameters,
-};
+use crate::parameters::{Arrivals, Handler, PacketMachineParameters, ProcessorTiming, SourcedNetprocParameters};
 use crate::scheduling::Priorities;
 
 /// The four processors that the paper compares.
@@ -34,7 +33,7 @@ const fn assumed<T>(value: T, why: &'static str) -> Sourced<T> {
 }
 
 /// The values that all presets share, with these cores.
-fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameters {
+fn crowley2000(processor: &ChipConfig) -> SourcedNetprocParameters {
     SourcedNetprocParameters {
         clock: paper(Clock::from_mhz(500), "section 3.3: all processors at 500 MHz"),
         memory_clock: paper(
@@ -72,89 +71,17 @@ fn crowley2000(processor: SourcedProcessorParameters) -> SourcedNetprocParameter
         heap_bytes: assumed(67_108_864, "no limit: tables of 100,000 routes fit"),
         handler_limit: assumed(50_000_000, "ten times the cycles of 3DES on the longest frame, 16 KB"),
         setup_limit: assumed(2_000_000_000, "tables of 1,000,000 routes are built in less"),
-        processor,
-        line: paper(64, "table 4"),
-        caches: caches(),
+        processor: chip::crowley2000(*processor),
+        caches: SharedL2Config::preset(processor.cores, processor.contexts),
     }
 }
 
 /// Cores of `family` with `number` units.
-fn cores(family: Family, number: u32) -> SourcedProcessorParameters {
-    let (cores, contexts, width) = match family {
-        Family::Smt => (1, number, 8),
-        Family::Cmp => (number, 1, 1),
-        Family::Cmp2 => (number, 1, 2),
-    };
-    let units = if family == Family::Smt { number } else { width };
-    let (fetch_threads, fetch_queue, instruction_queue, rename_registers) = match family {
-        Family::Smt => (2, 32, 32, 100),
-        Family::Cmp => (1, 16, 8, 12),
-        Family::Cmp2 => (1, 16, 8, 25),
-    };
-    let figures = "table 4; figures 3 and 4 have 1 to 8 units";
-    SourcedProcessorParameters {
-        cores: paper(cores as usize, figures),
-        contexts: paper(contexts as usize, figures),
-        fetch_width: paper(width, "table 4"),
-        fetch_threads: paper(fetch_threads, "section 3.3: fetch from at most two threads"),
-        fetch_policy: assumed(
-            Policy::Icount,
-            "section 3.3 does not say; the best of the policies in the SMT papers it builds on",
-        ),
-        fetch_block: assumed(32, "8 instructions of 4 bytes"),
-        fetch_queue: assumed(fetch_queue, "not given; the fetches of the three cycles before rename, and one more"),
-        front_end: assumed(3, "no pipeline is given"),
-        misfetch: assumed(2, "no pipeline is given"),
-        redirect: assumed(1, "no pipeline is given"),
-        rename_width: assumed(width, "as wide as fetch"),
-        instruction_queue: paper(instruction_queue, "table 4"),
-        rename_registers: assumed(
-            rename_registers,
-            "table 4 has 100 for the SMT beyond the architectural ones, and as many for all cores of a CMP together",
-        ),
-        reorder_buffer: assumed(64, "not given; rename registers and instruction queue fill first"),
-        load_store_queue: assumed(32, "not given; half of the reorder buffer"),
-        issue_width: paper(units, figures),
-        order: assumed(
-            CoreOrder::OutOfOrder,
-            "table 4 gives instruction queues and registers beyond the architectural ones",
-        ),
-        commit_width: assumed(width, "as wide as fetch"),
-        latencies: SourcedLatencyParameters {
-            integer: paper(1, "table 3"),
-            multiply_word: paper(8, "table 3, read as 8 cycles for 32 bits and 16 for 64"),
-            multiply: paper(16, "table 3, read as 8 cycles for 32 bits and 16 for 64"),
-            divide: paper(16, "table 3"),
-            branch: paper(2, "table 3"),
-            load: paper(1, "table 3"),
-            store: paper(1, "table 3"),
-            synchronisation: paper(4, "table 3"),
-        },
-        predictor_counters: assumed(2048, "the paper gives the BTB only"),
-        predictor_history: assumed(11, "as many bits as select a counter"),
-        btb_sets: paper(64, "table 4: 256 entries; four ways are assumed"),
-        btb_ways: assumed(4, "table 4 gives 256 entries and no ways"),
-        return_stack: paper(12, "table 4"),
-    }
-}
-
-fn caches() -> SourcedCacheParameters {
-    SourcedCacheParameters {
-        l1_bytes: paper(32_768, "table 4, read as the size of each core's caches"),
-        l1_ways: paper(2, "table 4"),
-        l1_banks: paper(8, "table 4"),
-        l1_hit: paper(1, "table 4"),
-        l1_mshrs: assumed(8, "not given; one for each context of the SMT"),
-        write_buffer: assumed(8, "not given; the caches write through"),
-        l2_bus: paper(32, "table 4"),
-        l2_bytes: paper(524_288, "table 4"),
-        l2_hit: paper(10, "table 4"),
-        l2_interval: assumed(1, "one bank that begins an access in each cycle"),
-        l2_mshrs: assumed(16, "not given"),
-        write_backs: assumed(8, "not given"),
-        memory_latency: paper(68, "table 4"),
-        memory_bus: paper(16, "table 4"),
-        device_latency: assumed(20, "not given: twice the time of an L2 hit"),
+const fn cores(family: Family, number: usize) -> ChipConfig {
+    match family {
+        Family::Smt => smt(number),
+        Family::Cmp => cmp(number),
+        Family::Cmp2 => cmp2(number),
     }
 }
 
@@ -175,10 +102,10 @@ pub fn preset(name: &str) -> Result<ParameterSet, ParameterError> {
         found: name.to_owned(),
         expected: "smt1 to smt8, cmp1 to cmp8, or cmp2_1 to cmp2_8".to_owned(),
     })?;
-    ParameterSet::from_sourced::<PacketMachineParameters>(crowley2000(cores(family, number)))
+    ParameterSet::from_sourced::<PacketMachineParameters>(crowley2000(&cores(family, number)))
 }
 
-fn split(name: &str) -> Option<(Family, u32)> {
+fn split(name: &str) -> Option<(Family, usize)> {
     let (family, number) = if let Some(number) = name.strip_prefix("cmp2_") {
         (Family::Cmp2, number)
     } else if let Some(number) = name.strip_prefix("cmp") {

@@ -7,6 +7,7 @@
 //! | `start` | arguments, environment and auxiliary vector |
 //! | `space` | brk, mmap and related calls, in one range of memory |
 //! | `files` | calls on files, which [`Files`] performs |
+//! | `core_model` | the core models by name, with their parameters: [`CoreModel`] |
 //! | `simulate` | a program on a core model: [`Simulation`] |
 //!
 //! Functions and errors are those of Linux (`man 2`), with the numbers of the generic table
@@ -18,6 +19,7 @@
 //! in the table ends the program; [`Linux::refused`] names it.
 
 mod any;
+mod core_model;
 mod files;
 mod numbers;
 mod simulate;
@@ -34,8 +36,9 @@ use crate::chip::CallHandler;
 use crate::system::MemorySystem;
 use crate::{Hart, Memory, Program, Rv64, Service, Syscall, SyscallHandler, SyscallResult};
 
+pub use core_model::CoreModel;
 pub use files::{FileStatus, Files};
-pub use simulate::{CoreModel, GuestFailure, SettingError, Simulation};
+pub use simulate::{GuestFailure, Simulation};
 pub use start::StartError;
 
 /// Error numbers of Linux, as far as they are used.

@@ -254,11 +254,11 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
     );
     assert_eq!(
         refused(CacheConfig { ports: 0, ..cache(1024, 4, 32) }),
-        "instruction cache: ports is 0, mshrs is 8; expected at least 1 of each"
+        "found `0`, expected a whole number from 1 to 64 (count)"
     );
     let odd = MemoryConfig { latency: Cycles(1), bits_per_cycle: 12 };
     let error = Hierarchy::new(&HierarchyConfig { memory: odd, ..config(cache(1024, 4, 32)) }).unwrap_err();
-    assert_eq!(reason(&error), "memory: bits_per_cycle is 12; expected a multiple of 8, at least 8");
+    assert_eq!(reason(&error), "memory_bits is 12; expected a multiple of 8");
 }
 
 /// The copy of a line in one core.

@@ -27,10 +27,12 @@ class Parameter(TypedDict):
     name: str
     value: str
     unit: str
+    domain: str
     help: str
     source: Literal["paper", "measured", "assumed", "calibrated", "user"]
     detail: str
     holds: Literal["oldest_of_queue", "places_of_both", "by_other_rule"] | None
+    file: str | None
 
 
 class Card(TypedDict):

@@ -3,13 +3,15 @@
 //! walk in order of acceptance.
 
 use mb_core::{Cycles, ReplayEngine};
-use mb_list_mt::parameters::{
-    CoherenceStyle, Delivery, Entries, InstructionSet, ListMtParameters, LockStyle, MatchFunction, ThreadPlacement,
-};
+use mb_list_mt::parameters::{Delivery, Entries, InstructionSet, ListMtParameters, LockStyle, MatchFunction};
 use mb_list_mt::{ENTRY, ListMt};
+use mb_processor::barrel::SpawnPolicy;
+use mb_processor::hierarchy::Coherence;
 use mb_testkit::drive::Visits;
 use mb_testkit::streams::Amount;
 use mb_testkit::{cases, checked, preset};
+
+const INVALIDATE: Coherence = Coherence::Invalidate { upgrade: Cycles(0), transfer: Cycles(10) };
 
 /// A preset, and changes to it.
 type Variant = (&'static str, fn(&mut ListMtParameters));
@@ -17,33 +19,33 @@ type Variant = (&'static str, fn(&mut ListMtParameters));
 /// Presets with changes that threads could be thrown by: who waits, what is slow, who is where.
 const VARIANTS: [Variant; 5] = [
     ("mt16", |parameters| {
-        parameters.coherence = CoherenceStyle::Invalidate;
-        parameters.lock_transfer = Cycles(17);
-        parameters.lock_handoff = Cycles(3);
+        parameters.cores.hierarchy.coherence = INVALIDATE;
+        parameters.cores.calls.transfer = Cycles(17);
+        parameters.cores.calls.handoff = Cycles(3);
         parameters.list_cache = Entries::Cold;
     }),
     ("mt16", |parameters| {
         parameters.locks = LockStyle::Spin;
-        parameters.coherence = CoherenceStyle::Invalidate;
+        parameters.cores.hierarchy.coherence = INVALIDATE;
         parameters.program = MatchFunction::Mpi;
     }),
     ("mt2", |parameters| {
         parameters.instruction_set = InstructionSet::Rv64;
-        parameters.thread_create = Cycles(50);
+        parameters.cores.calls.create = Cycles(50);
         parameters.header = Delivery::Cache;
     }),
     // More threads than contexts, and quanta short enough to matter.
     ("mt2", |parameters| {
         parameters.operations = 40;
-        parameters.contexts = 2;
-        parameters.quantum = Cycles(64);
+        parameters.cores.contexts = 2;
+        parameters.cores.quantum = Cycles(64);
         parameters.program = MatchFunction::Mpi;
-        parameters.placement = ThreadPlacement::Fill;
+        parameters.cores.placement = SpawnPolicy::Fill;
     }),
     ("mt1", |parameters| {
         parameters.operations = 12;
-        parameters.contexts = 2;
-        parameters.quantum = Cycles(64);
+        parameters.cores.contexts = 2;
+        parameters.cores.quantum = Cycles(64);
         parameters.locks = LockStyle::Spin;
         parameters.instruction_set = InstructionSet::Rv64;
     }),

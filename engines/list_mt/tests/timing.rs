@@ -7,6 +7,7 @@ use mb_core::{
 };
 use mb_list_mt::parameters::{Delivery, Entries, InstructionSet, ListMtParameters, LockStyle, MatchFunction};
 use mb_list_mt::{ENTRY, ListMt};
+use mb_processor::barrel::CallCosts;
 use mb_testkit::{checked, preset};
 
 /// A cycle at 500 MHz.
@@ -57,13 +58,18 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
     // Of one visit: instructions of the compiled code, a branch or two among them that costs
     // nothing more, and two calls.
     let [mt1, mt2, mt16] = ["mt1", "mt2", "mt16"].map(|name| preset::<ListMtParameters>(&ENTRY, name));
-    let slow_acquire = ListMtParameters { lock_acquire: Cycles(5), ..mt1.clone() };
-    let slow_locks = ListMtParameters { lock_release: Cycles(3), ..slow_acquire.clone() };
+    let with = |base: &ListMtParameters, change: fn(&mut CallCosts)| {
+        let mut parameters = base.clone();
+        change(&mut parameters.cores.calls);
+        parameters
+    };
+    let slow_acquire = with(&mt1, |calls| calls.acquire = Cycles(5));
+    let slow_locks = with(&slow_acquire, |calls| calls.release = Cycles(3));
     for (parameters, first, visit) in [
         (mt1.clone(), 161, 24),
         (slow_acquire, 161 + 3 * 4, 24 + 4),
         (slow_locks, 161 + 3 * 4 + 3 * 2, 24 + 4 + 2),
-        (ListMtParameters { thread_create: Cycles(32), ..mt1.clone() }, 161 + 30, 24),
+        (with(&mt1, |calls| calls.create = Cycles(32)), 161 + 30, 24),
         (ListMtParameters { header: Delivery::Cache, ..mt1.clone() }, 161 - 10, 24),
         (ListMtParameters { program: MatchFunction::Mpi, ..mt1.clone() }, 127, 22),
         (ListMtParameters { locks: LockStyle::Spin, ..mt1 }, 157, 26),
@@ -100,7 +106,10 @@ fn an_operation_alone_takes_its_instructions_and_the_locks_of_its_visits() {
 fn a_cold_entry_costs_a_line_and_a_cold_descriptor_too() {
     for (line, beats) in [(32, 2), (64, 4)] {
         let search = |list_cache, visits: u64| {
-            let mut engine = engine(&ListMtParameters { list_cache, line, ..preset(&ENTRY, "mt1") });
+            let mut parameters = ListMtParameters { list_cache, ..preset(&ENTRY, "mt1") };
+            let caches = &mut parameters.cores.hierarchy;
+            (caches.instruction.line, caches.data.line) = (line, line);
+            let mut engine = engine(&parameters);
             let mut now = Picos::ZERO;
             for number in 0..DEPTH {
                 alone(&mut engine, &mut now, arrive(number));

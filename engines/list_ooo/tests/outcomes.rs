@@ -47,7 +47,8 @@ fn presets_are_the_cores_of_the_processor_library() {
 
 #[test]
 fn caches_that_cannot_be_built_are_refused() {
-    let parameters = ListOooParameters { data_ways: 3, ..preset(&ENTRY, "hemmert2007") };
+    let mut parameters: ListOooParameters = preset(&ENTRY, "hemmert2007");
+    parameters.hierarchy.data.ways = 3;
     let error = ListOoo::new(checked(&parameters)).expect_err("1024 lines in sets of 3");
     let reason = "data cache: bytes is 32768 with 3 ways of 32-byte lines; expected a power of two of sets";
     assert!(error.to_string().ends_with(reason), "{error}");

@@ -47,8 +47,8 @@ pub struct MicrocodeParameters {
     /// Clock of unit and list manager.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
-    /// Match program, a file of `ucode/`.
-    #[parameter]
+    /// Match program, a file of `ucode/`, or the path of one of your own.
+    #[parameter(file = "match program")]
     pub program: ProgramName,
     /// From a request to local memory to its first word.
     #[parameter(range = 1..=1_000_000)]

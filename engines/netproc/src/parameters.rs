@@ -4,7 +4,7 @@
 use mb_core::Clock;
 use mb_core::parameters::Choice;
 use mb_netproc::contract::OsThread;
-use mb_netproc::parameters::{CacheParameters, ProcessorParameters};
+use mb_netproc::parameters::{CORES, caches};
 use mb_netproc::receive::Receive;
 use mb_processor::chip::ChipConfig;
 use mb_processor::shared_l2::SharedL2Config;
@@ -32,14 +32,11 @@ pub struct NetprocParameters {
     pub buffers: u32,
 
     /// Cores.
-    #[parameter(nested)]
-    pub processor: ProcessorParameters,
-    /// Bytes of a line of all caches.
-    #[parameter(range = 16..=64)]
-    pub line: u64,
+    #[parameter(nested, embed = CORES)]
+    pub processor: ChipConfig,
     /// Caches, buses and memory.
-    #[parameter(nested)]
-    pub caches: CacheParameters,
+    #[parameter(nested, embed = &caches(64))]
+    pub caches: SharedL2Config,
 }
 
 /// The match function of the firmware.
@@ -88,8 +85,8 @@ impl NetprocParameters {
             os: self.os,
             ring_slots: self.ring_slots,
             buffers: self.buffers,
-            chip: self.processor.config(),
-            memory: self.caches.config(&self.processor, self.line),
+            chip: self.processor,
+            memory: SharedL2Config { cores: self.processor.cores, contexts: self.processor.contexts, ..self.caches },
         }
     }
 }

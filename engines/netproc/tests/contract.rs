@@ -4,9 +4,10 @@
 
 use mb_core::ReplayEngine;
 use mb_netproc::contract::OsThread;
-use mb_netproc::parameters::Policy;
 use mb_netproc_engine::parameters::{MatchFunction, NetprocParameters};
 use mb_netproc_engine::{ENTRY, Netproc};
+use mb_processor::chip::FetchPolicy;
+use mb_processor::shared_l2::SharedL2Config;
 use mb_testkit::drive::{Fetch, Visits, judge};
 use mb_testkit::streams::Amount;
 use mb_testkit::{cases, preset};
@@ -23,16 +24,16 @@ fn parameters(name: &str, change: Change) -> NetprocParameters {
 /// Presets with changes that handlers could be thrown by: who waits, what is slow, who receives.
 const VARIANTS: [(&str, Change); 5] = [
     ("cmp8", |p| {
-        (p.program, p.caches.l2_hit, p.caches.l2_mshrs, p.caches.device_latency) = (MatchFunction::Mpi, 37, 2, 0);
+        (p.program, p.caches.l2_hit, p.caches.l2_mshrs, p.caches.device) = (MatchFunction::Mpi, 37, 2, 0);
     }),
     // Every hart receives its own packets; a short ring, so that buffers are used again soon.
-    ("cmp2_4", |p| (p.os, p.ring_slots, p.buffers, p.caches.memory_latency) = (OsThread::Spread, 2, 5, 3)),
+    ("cmp2_4", |p| (p.os, p.ring_slots, p.buffers, p.caches.memory) = (OsThread::Spread, 2, 5, 3)),
     // One hart does everything; more operations than slots.
     ("cmp8", |p| (p.processor.cores, p.ring_slots, p.buffers, p.program) = (1, 4, 6, MatchFunction::Mpi)),
     // Small caches: entries are evicted between visits.
     ("smt8", |p| {
-        (p.caches.l1_bytes, p.caches.l2_bytes, p.processor.fetch_policy, p.os) =
-            (1024, 8192, Policy::RoundRobin, OsThread::Spread);
+        p.caches = SharedL2Config { l2: 8192, ..p.caches.with_l1_bytes(1024) };
+        (p.processor.fetch_policy, p.os) = (FetchPolicy::RoundRobin, OsThread::Spread);
     }),
     ("inorder8", |p| (p.caches.write_buffer, p.processor.latencies.synchronisation, p.operations) = (1, 23, 9)),
 ];
@@ -79,8 +80,8 @@ fn parameters_that_contradict_each_other_are_refused() {
             "network processor: found 256 harts; expected 1 to 64",
         ),
         (
-            |p| p.caches.l1_bytes = 3000,
-            "shared L2: instruction.bytes is 3000 with 2 ways of 64-byte lines; expected a power of two of sets",
+            |p| p.caches = p.caches.with_l1_bytes(3000),
+            "shared L2: instruction_bytes is 3000 with 2 ways of 64-byte lines; expected a power of two of sets",
         ),
         (|p| p.processor.fetch_block = 48, "fetch_block is 48 bytes; expected a power of two, 4 to 64"),
     ];

@@ -43,13 +43,13 @@ fn processor(random: &mut Random) -> NetprocParameters {
     let name = random.pick(&["smt8", "cmp8", "cmp2_4", "cmp2_8", "inorder8"]);
     let mut parameters: NetprocParameters = preset(&ENTRY, name);
     parameters.caches.l2_hit = random.within(1, 60);
-    parameters.caches.memory_latency = random.within(0, 300);
-    parameters.caches.device_latency = random.within(0, 100);
+    parameters.caches.memory = random.within(0, 300);
+    parameters.caches.device = random.within(0, 100);
     parameters.caches.write_buffer = random.within(1, 9) as usize;
     parameters.caches.l2_interval = random.within(1, 9);
     parameters.processor.latencies.synchronisation = random.within(1, 20);
     parameters.processor.latencies.branch = random.within(1, 8);
-    parameters.caches.l1_bytes = 1 << random.within(10, 15);
+    parameters.caches = parameters.caches.with_l1_bytes(1 << random.within(10, 15));
     parameters.os = random.pick(&[OsThread::Pinned, OsThread::Spread]);
     parameters
 }

@@ -84,7 +84,7 @@ fn a_visit_takes_two_accesses_to_the_l2_an_atomic_and_three_branches() {
         (|p| p.caches.l2_hit = 30, 2 * 20),
         (|p| p.processor.latencies.synchronisation = 9, 5),
         (|p| p.processor.latencies.branch = 5, 3 * 3),
-        (|p| p.caches.memory_latency = 500, 0),
+        (|p| p.caches.memory = 500, 0),
         (
             |p| (p.caches.l2_hit, p.processor.latencies.synchronisation, p.processor.latencies.branch) = (20, 9, 5),
             2 * 10 + 5 + 3 * 3,

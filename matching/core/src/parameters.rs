@@ -148,4 +148,4 @@ pub use mb_derive::{Choice, Parameters};
 pub use set::{Parameter, ParameterSet};
 pub use source::{Source, Sourced};
 pub use spec::{Domain, ParameterSpec, Unit, Value};
-pub use types::{Choice, ParameterType, Parameters, Quantity, SourcedParameters};
+pub use types::{Choice, Embedded, ParameterType, Parameters, PresetValues, Quantity, SourcedParameters, ValueSources};

@@ -2,7 +2,8 @@
 //! The parameters that a struct describes: specifications, values as text, and every message word for word.
 
 use mb_core::parameters::{
-    Choice, Domain, ParameterError, ParameterSet, ParameterSpec, Parameters, Source, Sourced, Unit,
+    Choice, Domain, Embedded, ParameterError, ParameterSet, ParameterSpec, Parameters, PresetValues, Source, Sourced,
+    Unit, Value, ValueSources,
 };
 use mb_core::{Clock, Cycles, Picos};
 
@@ -58,7 +59,7 @@ fn message(key: &str, text: &str) -> String {
 #[test]
 fn the_specifications_follow_from_the_fields() {
     let range = |unit, low, high| Domain::Range { unit, low, high };
-    let spec = |key, domain, meaning| ParameterSpec { key, domain, meaning, holds: None };
+    let spec = |key, domain, meaning| ParameterSpec { key, domain, meaning, holds: None, file: None };
     assert_eq!(
         Walk::SPECS,
         [
@@ -337,4 +338,64 @@ fn a_value_with_a_source_is_in_its_domain() {
         hierarchy(65).unwrap_err().to_string(),
         "parameter `l2_associativity`: found `65`, expected a whole number from 1 to 64 (count)"
     );
+}
+
+/// Two caches that are alike, of which `line` is that of a machine and `l2_hit` is no parameter.
+const ALIKE: &[(&str, Embedded)] = &[
+    ("hit", Embedded::As("hit", "Cycles of a hit in either cache.")),
+    ("l2_hit", Embedded::As("hit", "")),
+    ("line", Embedded::Range(32, 64)),
+    ("l2_associativity", Embedded::Fixed(Value::Whole(4))),
+];
+
+/// Caches of a machine.
+#[derive(Clone, PartialEq, Debug, Parameters)]
+struct Machine {
+    /// Clock.
+    #[parameter(range = 1..=100)]
+    clock: Clock,
+    /// Its caches.
+    #[parameter(nested, prefix = "own.", about = "Own cache", embed = ALIKE)]
+    caches: Hierarchy,
+    /// No parameter.
+    #[parameter(fixed = 7)]
+    fixed: u64,
+}
+
+#[test]
+fn an_embedded_struct_has_fewer_joined_and_narrower_parameters() {
+    let found: Vec<_> = Machine::SPECS.iter().map(|spec| (spec.key, spec.domain.to_string(), spec.meaning)).collect();
+    assert_eq!(found[1].0, "own.hit", "{found:?}");
+    assert_eq!(found[1].2, "Own cache: Cycles of a hit in either cache.");
+    assert!(found.iter().any(|(key, domain, _)| *key == "own.line" && domain == "32 to 64"), "{found:?}");
+    assert!(found.iter().all(|(key, ..)| !key.ends_with("l2_hit") && !key.ends_with("l2_associativity")), "{found:?}");
+    let value = |spec: &ParameterSpec| spec.parse(if spec.key == "own.hit" { "3" } else { "32" }).unwrap();
+    let machine = Machine::from_values(&Machine::SPECS.iter().map(value).collect::<Vec<_>>());
+    assert_eq!((machine.caches.l1.hit, machine.caches.l2.hit), (Cycles(3), Cycles(3)));
+    assert_eq!((machine.caches.l2.ways, machine.fixed), (4, 7));
+    assert_eq!(Machine::from_values(&machine.values()), machine);
+    let mut wrong = machine;
+    wrong.clock = Clock::from_mhz(101);
+    assert_eq!(
+        wrong.check_domains().unwrap_err().to_string(),
+        "parameter `clock`: found `101`, expected 1 to 100 MHz with at most three decimals"
+    );
+}
+
+#[test]
+#[should_panic(expected = "`predictor`: has no source")]
+fn a_preset_without_a_source_is_refused() {
+    #[derive(Parameters)]
+    #[parameters(preset)]
+    struct Core {
+        /// Width.
+        #[parameter(range = 1..=4)]
+        width: u32,
+        /// Counters.
+        #[parameter(range = 1..=4)]
+        predictor: u32,
+    }
+    const SOURCES: ValueSources = &[(Source::assumed("any"), "width")];
+    let values = Core { width: 1, predictor: 1 };
+    drop(ParameterSet::from_sourced::<Core>(PresetValues { values, sources: SOURCES }));
 }

@@ -8,7 +8,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, LitStr, Result, Token, Type};
 
-use crate::meaning;
+use crate::field::meaning;
 
 pub(crate) fn columns(input: &DeriveInput) -> Result<TokenStream> {
     let (mut specs, mut cells) = (Vec::new(), Vec::new());

@@ -48,12 +48,21 @@ pub fn preset<P: Parameters>(entry: &EngineEntry, name: &str) -> P {
 /// When there is no such preset.
 #[must_use]
 pub fn preset_set(entry: &EngineEntry, name: &str) -> ParameterSet {
-    let preset = entry.presets.iter().find(|preset| preset.name == name);
-    let table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
+    let table = preset_table(entry, name);
     let values = table.iter().map(|(key, fields)| (key.as_str(), fields["value"].as_str().expect("values are text")));
     let values = values.map(|(key, text)| (key, text, Source::User));
     let set = ParameterSet::complete(entry.parameters, values);
     set.unwrap_or_else(|error| panic!("preset {name}: {error}"))
+}
+
+/// The values of a preset, and those of its base where it gives none.
+fn preset_table(entry: &EngineEntry, name: &str) -> toml::Table {
+    let preset = entry.presets.iter().find(|preset| preset.name == name);
+    let mut table: toml::Table = preset.expect("the engine has the preset").toml.parse().expect("presets are TOML");
+    let Some(base) = table.remove("base") else { return table };
+    let mut all = preset_table(entry, base.as_str().expect("the base is a preset"));
+    all.extend(table);
+    all
 }
 
 #[cfg(test)]

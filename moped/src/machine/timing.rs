@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parameters of the chip with time, with a source for every value.
 
+use mb_core::parameters::{Embedded, ParameterSet, PresetValues, Source, Value, ValueSources};
 use mb_processor::FloatLatencies;
 use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder, Latencies, TranslationConfig, blocking};
 use mb_processor::directory::{DirectoryConfig, protocol};
@@ -35,33 +36,85 @@ impl CoreKind {
 }
 
 /// Cores, caches and switch of the chip with time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, mb_core::Parameters)]
+#[parameters(sourced = SourcedTiming)]
 pub struct TimingParameters {
     /// The cores, with one context each.
+    #[parameter(nested, prefix = "core.", embed = CORES)]
     pub core: ChipConfig,
     /// Their TLBs.
+    #[parameter(nested, prefix = "tlb.", about = "TLBs of a core")]
     pub translation: TranslationConfig,
     /// Caches, directory, memory and switch.
+    #[parameter(nested, embed = MEMORY)]
     pub memory: DirectoryConfig,
 }
+
+/// The number of cores is the machine's.
+const CORES: &[(&str, Embedded)] = &[
+    ("cores", Embedded::Fixed(Value::Whole(1))),
+    ("contexts", Embedded::Fixed(Value::Whole(1))),
+    ("fetch_threads", Embedded::Fixed(Value::Whole(1))),
+    ("fetch_policy", Embedded::Fixed(Value::Word("icount"))),
+];
+
+/// The design is that of the devices.
+const MEMORY: &[(&str, Embedded)] = &[
+    ("nodes", Embedded::Fixed(Value::Whole(1))),
+    ("contexts", Embedded::Fixed(Value::Whole(1))),
+    ("design", Embedded::Fixed(Value::Word("base"))),
+];
 
 impl TimingParameters {
     /// The chip of table 1 with `cores` cores of a kind, for the design of these devices. Without devices the
     /// coherence protocol is that of the base design.
+    ///
+    /// # Panics
+    /// As [`preset`](Self::preset).
     #[must_use]
     pub fn gu2011(kind: CoreKind, cores: usize, moped: Option<&MopedParameters>) -> Self {
-        let core = match kind {
-            CoreKind::OutOfOrder => pentium4(cores),
-            CoreKind::InOrder => two_wide(cores),
-            CoreKind::Scalar => scalar(cores),
+        Self::of(&Self::preset(kind), cores, moped)
+    }
+
+    /// The parameters of such a chip, with a source for every value.
+    ///
+    /// # Panics
+    /// When a value is outside its range; there is a test.
+    #[must_use]
+    pub fn preset(kind: CoreKind) -> ParameterSet {
+        let chip = SourcedTiming {
+            core: PresetValues { values: pentium4(1), sources: PENTIUM4 },
+            translation: PresetValues { values: TranslationConfig::default(), sources: TLBS },
+            memory: PresetValues { values: DirectoryConfig::gu2011(1, 1), sources: TABLE1 },
         };
-        let design = match moped.map(|moped| moped.design) {
+        let in_ranges = "the values of a preset are in their ranges";
+        let mut set = ParameterSet::from_sourced::<Self>(chip).expect(in_ranges);
+        let narrower = Source::assumed("narrower than the Pentium 4, and of one instruction at a time if scalar");
+        set.change(&narrower, |chip: &mut Self| {
+            chip.core = match kind {
+                CoreKind::OutOfOrder => pentium4(1),
+                CoreKind::InOrder => two_wide(1),
+                CoreKind::Scalar => scalar(1),
+            };
+        })
+        .expect(in_ranges);
+        set
+    }
+
+    /// The parameters of a chip with these devices.
+    ///
+    /// # Panics
+    /// When the parameters are not those of a [`preset`](Self::preset) with other values.
+    #[must_use]
+    pub fn of(parameters: &ParameterSet, cores: usize, moped: Option<&MopedParameters>) -> Self {
+        let mut chip: Self = parameters.typed();
+        (chip.core.cores, chip.memory.nodes) = (cores, cores);
+        chip.memory.design = match moped.map(|moped| moped.design) {
             None | Some(MopedDesign::Base) => protocol::DeviceTransactions::Base,
             Some(MopedDesign::Optcopy) => protocol::DeviceTransactions::OptCopy,
             Some(MopedDesign::Optcache) => protocol::DeviceTransactions::OptCache,
         };
-        let memory = DirectoryConfig { design, ..DirectoryConfig::gu2011(cores, 1) };
-        Self { core, translation: TranslationConfig::default(), memory }
+        chip
     }
 }
 
@@ -73,7 +126,6 @@ const LATENCIES: Latencies = Latencies {
     multiply_word: 14,
     multiply: 14,
     divide: 56,
-    float: FloatLatencies { simple: 2, convert: 5, add: 5, multiply: 7, fused: 12, divide: 38, square_root: 38 },
     branch: 2,
     load: 1,
     store: 1,
@@ -115,6 +167,7 @@ pub const fn pentium4(cores: usize) -> ChipConfig {
         issue_width: 6,
         order: IssueOrder::OutOfOrder,
         latencies: LATENCIES,
+        float: FloatLatencies { simple: 2, convert: 5, add: 5, multiply: 7, fused: 12, divide: 38, square_root: 38 },
         commit_width: 3,
         predictor: PredictorConfig {
             direction: Direction::Gshare { entries: 4096, history: 12 },
@@ -153,156 +206,66 @@ pub const fn scalar(cores: usize) -> ChipConfig {
     blocking(two_wide(cores), 64)
 }
 
-/// Names of the parameters that [`TimingParameters::set`] changes.
-pub const SETTABLE: [&str; 17] = [
-    "core.slack",
-    "l1.mshrs",
-    "l2.hit",
-    "store_buffer",
-    "write_backs",
-    "probe",
-    "directory",
-    "directory_interval",
-    "memory",
-    "memory_ports",
-    "memory_interval",
-    "switch.fan_out",
-    "switch.link",
-    "switch.hop",
-    "device",
-    "device_operations",
-    "device_level",
+const fn article(place: &'static str) -> Source {
+    Source::paper("Hinton et al., The Microarchitecture of the Pentium 4 Processor (2001)", place)
+}
+
+const fn table(place: &'static str) -> Source {
+    Source::paper("gu2011", place)
+}
+
+const MANUAL: Source = Source::paper("IA-32 Intel Architecture Optimization Reference Manual", "appendix C");
+
+/// The sources of [`pentium4`]. Table 1 names it and no more.
+const PENTIUM4: ValueSources = &[
+    (table("table 1"), "cores contexts fetch_threads fetch_policy"),
+    (table("table 1: the Pentium 4"), "order"),
+    (Source::assumed("for the speed of the simulation; without effect unless one instruction at a time"), "slack"),
+    (article("3 instructions in a cycle"), "fetch_width rename_width commit_width"),
+    (article("issue of up to 6"), "issue_width"),
+    (article("20 cycles of a mispredicted branch"), "front_end redirect latency_branch"),
+    (article("128 physical registers, of which the architectural ones hold 63"), "rename_registers"),
+    (article("a BTB of 4096 entries; four ways are assumed"), "btb_sets btb_ways"),
+    (Source::assumed("the largest of the core model"), "reorder_buffer load_store_queue"),
+    (Source::assumed("not given"), "fetch_block fetch_queue misfetch instruction_queue return_stack"),
+    (Source::assumed("not given"), "predictor predictor_counters predictor_history"),
+    (MANUAL, "latency_integer latency_multiply_word latency_multiply latency_divide"),
+    (MANUAL, "float_simple float_convert float_add float_multiply float_divide float_square_root"),
+    (Source::assumed("a multiplication and an addition"), "float_fused"),
+    (table("table 1: a hit in the L1 takes a cycle"), "latency_load"),
+    (Source::assumed("not given"), "latency_store latency_synchronisation"),
 ];
 
-impl TimingParameters {
-    /// Changes a parameter of caches, directory, memory or switch, or the slack of scalar cores, by its name in
-    /// [`described`](Self::described). Whether there is one of this name; its range is checked when the machine is
-    /// built.
-    #[must_use]
-    pub fn set(&mut self, name: &str, value: u64) -> bool {
-        let memory = &mut self.memory;
-        let size = usize::try_from(value).unwrap_or(usize::MAX);
-        match name {
-            "core.slack" => match &mut self.core.order {
-                IssueOrder::Blocking { slack } => *slack = value,
-                IssueOrder::OutOfOrder | IssueOrder::InOrder => return false,
-            },
-            "l1.mshrs" => (memory.data.mshrs, memory.instruction.mshrs) = (size, size),
-            "l2.hit" => memory.l2.hit = value,
-            "store_buffer" => memory.store_buffer = size,
-            "write_backs" => memory.write_backs = size,
-            "probe" => memory.probe = value,
-            "directory" => memory.directory = value,
-            "directory_interval" => memory.directory_interval = value,
-            "memory" => memory.memory = value,
-            "memory_ports" => memory.memory_ports = size,
-            "memory_interval" => memory.memory_interval = value,
-            "switch.fan_out" => memory.switch.fan_out = size,
-            "switch.link" => memory.switch.link = value,
-            "switch.hop" => memory.switch.hop = value,
-            "device" => memory.device = value,
-            "device_operations" => memory.device_operations = value,
-            "device_level" => memory.device_level = value,
-            _ => return false,
-        }
-        true
-    }
+const TLBS: ValueSources = &[(article("one context's part"), "instruction_entries data_entries")];
 
-    /// Name, value and source of every parameter.
-    #[must_use]
-    pub fn described(&self) -> Vec<(&'static str, String, &'static str)> {
-        const TABLE: &str = "table 1";
-        const CORE: &str = "Hinton et al. 2001 where it has it, else assumed";
-        const LATENCY: &str = "Optimization Reference Manual, appendix C, else assumed";
-        const ASSUMED: &str = "assumed";
-        let (core, memory, switch) = (&self.core, &self.memory, &self.memory.switch);
-        let numbers: [(&'static str, u64, &'static str); 50] = [
-            ("cores", core.cores as u64, TABLE),
-            ("core.fetch_width", core.fetch_width.into(), CORE),
-            ("core.fetch_block", core.fetch_block, ASSUMED),
-            ("core.front_end", core.front_end, CORE),
-            ("core.misfetch", core.misfetch, ASSUMED),
-            ("core.redirect", core.redirect, CORE),
-            ("core.rename_width", core.rename_width.into(), CORE),
-            ("core.instruction_queue", core.instruction_queue as u64, ASSUMED),
-            ("core.rename_registers", core.rename_registers as u64, CORE),
-            ("core.reorder_buffer", core.reorder_buffer as u64, "the largest of the core model"),
-            ("core.load_store_queue", core.load_store_queue as u64, "the largest of the core model"),
-            ("core.issue_width", core.issue_width.into(), CORE),
-            ("core.commit_width", core.commit_width.into(), CORE),
-            ("core.target_entries", (core.predictor.target_sets * core.predictor.target_ways) as u64, CORE),
-            ("core.return_stack", core.predictor.return_stack as u64, ASSUMED),
-            ("core.integer", core.latencies.integer, LATENCY),
-            ("core.multiply", core.latencies.multiply, LATENCY),
-            ("core.divide", core.latencies.divide, LATENCY),
-            ("core.float_add", core.latencies.float.add, LATENCY),
-            ("core.float_multiply", core.latencies.float.multiply, LATENCY),
-            ("core.float_divide", core.latencies.float.divide, LATENCY),
-            ("core.branch", core.latencies.branch, CORE),
-            ("tlb.instruction_entries", self.translation.instruction_entries as u64, "Hinton et al. 2001"),
-            ("tlb.data_entries", self.translation.data_entries as u64, "Hinton et al. 2001"),
-            ("l1.bytes", memory.data.bytes, TABLE),
-            ("l1.ways", memory.data.ways, TABLE),
-            ("l1.hit", memory.data.hit, TABLE),
-            ("l1.ports", memory.data.ports, ASSUMED),
-            ("l1.mshrs", memory.data.mshrs as u64, ASSUMED),
-            ("l2.bytes", memory.l2.bytes, TABLE),
-            ("l2.ways", memory.l2.ways, TABLE),
-            ("l2.hit", memory.l2.hit, TABLE),
-            ("store_buffer", memory.store_buffer as u64, ASSUMED),
-            ("write_backs", memory.write_backs as u64, ASSUMED),
-            ("probe", memory.probe, ASSUMED),
-            ("directory", memory.directory, ASSUMED),
-            ("directory_interval", memory.directory_interval, ASSUMED),
-            ("memory", memory.memory, TABLE),
-            ("memory_ports", memory.memory_ports as u64, ASSUMED),
-            ("memory_interval", memory.memory_interval, ASSUMED),
-            ("switch.fan_out", switch.fan_out as u64, ASSUMED),
-            ("switch.link", switch.link, ASSUMED),
-            ("switch.period", switch.period, "table 1: 500 MHz, cores 1 GHz"),
-            ("switch.hop", switch.hop, ASSUMED),
-            ("switch.header", switch.header, ASSUMED),
-            ("device", memory.device, ASSUMED),
-            ("device_operations", memory.device_operations, TABLE),
-            ("device_level", memory.device_level, "section 4.5: written into the local L2"),
-            ("reservation_hold", memory.reservation_hold, ASSUMED),
-            ("migratory", memory.migratory.into(), "section 6"),
-        ];
-        let mut rows: Vec<_> =
-            numbers.into_iter().map(|(name, value, source)| (name, value.to_string(), source)).collect();
-        let order = match core.order {
-            IssueOrder::OutOfOrder => "OutOfOrder",
-            IssueOrder::InOrder => "InOrder",
-            IssueOrder::Blocking { slack } => {
-                rows.push(("core.slack", slack.to_string(), "for the speed of the simulation"));
-                "Blocking"
-            }
-        };
-        rows.push(("core.order", order.to_owned(), "table 1 names the Pentium 4"));
-        rows.push(("design", format!("{:?}", memory.design), "section 4.5"));
-        rows
-    }
-}
+/// The sources of [`DirectoryConfig::gu2011`].
+const TABLE1: ValueSources = &[
+    (table("table 1"), "nodes contexts l1.bytes l1.ways l1.hit l2.bytes l2.ways l2.hit memory device_operations"),
+    (table("section 4.5"), "design"),
+    (table("section 4.5: written into the local L2"), "device_level"),
+    (table("table 1: 500 MHz, cores 1 GHz"), "switch.period"),
+    (table("section 6"), "migratory"),
+    (Source::assumed("not given"), "l1.ports l1.mshrs l2.ports store_buffer write_backs probe directory"),
+    (Source::assumed("not given"), "directory_interval memory_ports memory_interval switch.fan_out switch.link"),
+    (Source::assumed("not given"), "switch.hop switch.header switch.local device reservation_hold"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_parameter_that_can_be_set_is_described_with_its_value() {
-        for name in SETTABLE {
-            let mut timing = TimingParameters::gu2011(CoreKind::Scalar, 4, None);
-            let before = timing.described();
-            assert!(timing.set(name, 3), "{name}");
-            let after = timing.described();
-            let changed: Vec<_> = before.iter().zip(&after).filter(|(before, after)| before != after).collect();
-            assert!(
-                matches!(changed[..], [(_, (found, value, _))] if *found == name && value == "3"),
-                "{name}: {changed:?}"
-            );
+    fn every_value_of_every_chip_has_a_source_and_is_the_kinds() {
+        for (kind, core) in CoreKind::ALL.into_iter().zip([pentium4(4), two_wide(4), scalar(4)]) {
+            let chip = TimingParameters::gu2011(kind, 4, None);
+            assert_eq!((chip.core, chip.memory), (core, DirectoryConfig::gu2011(4, 1)));
         }
-        for (kind, name) in [(CoreKind::OutOfOrder, "l3.hit"), (CoreKind::InOrder, "core.slack")] {
-            assert!(!TimingParameters::gu2011(kind, 4, None).set(name, 3), "{name}");
-        }
+    }
+
+    #[test]
+    fn a_parameter_of_one_kind_alone_keeps_its_default_on_others() {
+        let mut set = TimingParameters::preset(CoreKind::InOrder);
+        set.set("core.slack", "3", Source::User).unwrap();
+        assert_eq!(TimingParameters::of(&set, 4, None), TimingParameters::gu2011(CoreKind::InOrder, 4, None));
     }
 }

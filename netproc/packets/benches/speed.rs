@@ -19,11 +19,12 @@ use std::path::Path;
 use mb_core::Cycles;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::HartStatus;
-use mb_netproc::parameters::{CoreOrder, Handler};
+use mb_netproc::parameters::Handler;
 use mb_netproc::{LoadedProgram, PacketMachineParameters, PassageObserver, Spine, presets};
 use mb_packets::traffic::generate;
 use mb_packets::{CaptureSession, FilterSet, Mix, TrafficParameters, session};
 use mb_processor::barrel::{Barrel, BarrelConfig, Stacks};
+use mb_processor::chip::IssueOrder;
 use mb_processor::chip::Passage;
 use mb_processor::hierarchy::Hierarchy;
 use mb_processor::out_of_order::{OutOfOrder, cortex_a72};
@@ -136,7 +137,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(name: &str, set: &ParameterSet, order: CoreOrder, (application, packets): (Handler, u64)) -> Self {
+    fn new(name: &str, set: &ParameterSet, order: IssueOrder, (application, packets): (Handler, u64)) -> Self {
         let mut parameters: PacketMachineParameters = set.typed();
         (parameters.application, parameters.processor.order) = (application, order);
         let traffic = TrafficParameters { packets: packets as usize, mix: Mix::Router, ..TrafficParameters::default() };
@@ -147,7 +148,7 @@ impl Work {
         run(&session, packets, Some(&mut observer));
         let sum = |count: fn(&Hart) -> u64| observer.harts.iter().map(count).sum::<u64>();
         let (all, waiting) = (sum(|hart| hart.all), sum(|hart| hart.waiting));
-        let expected = if order == CoreOrder::InOrder { (1, 0.3) } else { (0, 0.8) };
+        let expected = if order == IssueOrder::InOrder { (1, 0.3) } else { (0, 0.8) };
         Self { name: name.to_owned(), session, packets, instructions: all - waiting, waiting, expected }
     }
 }
@@ -191,13 +192,14 @@ fn main() {
     let references: [Reference<'_>; 2] =
         [("cortex_a72", Box::new(|| out_of_order(&md5))), ("barrel", Box::new(|| barrel(&md5_32)))];
     let runs = [("3des", (Handler::TripleDes, 100)), ("router", (Handler::ByFilter, 1000))];
-    let processors = [("smt8", CoreOrder::OutOfOrder), ("cmp8", CoreOrder::OutOfOrder), ("cmp8", CoreOrder::InOrder)];
+    let processors =
+        [("smt8", IssueOrder::OutOfOrder), ("cmp8", IssueOrder::OutOfOrder), ("cmp8", IssueOrder::InOrder)];
     let beginning = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let work: Vec<Work> = runs
         .into_iter()
         .flat_map(|(name, run)| {
             processors.map(|(preset, order)| {
-                let order_name = if order == CoreOrder::InOrder { " in order" } else { "" };
+                let order_name = if order == IssueOrder::InOrder { " in order" } else { "" };
                 (format!("{name} {preset}{order_name}"), preset, order, run)
             })
         })

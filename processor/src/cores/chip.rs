@@ -107,7 +107,7 @@ use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
 pub use config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 pub use interface::{CallHandler, ChipFault, ChipObserver, ChipStop, Passage};
 pub use kanata::{ChipKanata, hart_and_pc};
-pub use presets::{blocking, cmp, cmp2, in_order, smt};
+pub use presets::{blocking, cmp, cmp2, crowley2000, in_order, smt};
 pub use statistics::{HartStatistics, IssueStall};
 pub use translation::TranslationConfig;
 

@@ -5,21 +5,28 @@ use crate::InstructionClass;
 
 /// Cycles from the issue of a floating-point instruction to the issue of one that needs its result.
 /// Both formats take the same time: that of binary64.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 pub struct FloatLatencies {
     /// Moves, sign changes, comparisons, minimum and maximum.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub simple: u64,
     /// Conversions between formats, and between them and integers.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub convert: u64,
     /// Addition and subtraction.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub add: u64,
     /// Multiplication.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub multiply: u64,
     /// Multiplication with addition.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub fused: u64,
     /// Division.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub divide: u64,
     /// Square root.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub square_root: u64,
 }
 
@@ -53,18 +60,5 @@ impl FloatLatencies {
             InstructionClass::FloatSquareRoot => self.square_root,
             _ => return None,
         })
-    }
-
-    /// Each latency with its name.
-    pub(super) const fn named(&self) -> [(&'static str, u64); 7] {
-        [
-            ("latency of simple floating-point operations", self.simple),
-            ("latency of floating-point conversion", self.convert),
-            ("latency of floating-point addition", self.add),
-            ("latency of floating-point multiplication", self.multiply),
-            ("latency of fused multiplication and addition", self.fused),
-            ("latency of floating-point division", self.divide),
-            ("latency of square root", self.square_root),
-        ]
     }
 }

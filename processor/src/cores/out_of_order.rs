@@ -52,7 +52,7 @@ use statistics::StallCause;
 
 pub use config::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 pub use kanata::{PipelineKanata, pc_and_class};
-pub use presets::{cortex_a72, ppc440};
+pub use presets::{CORTEX_A72, CoreSources, PPC440, cortex_a72, ppc440};
 pub use statistics::{CycleStack, OutOfOrderStatistics};
 
 /// Why a core stopped running.

@@ -11,6 +11,7 @@
 //! instructions.
 
 use mb_core::ParameterError;
+use mb_core::parameters::{Choice, ParameterSpec, Parameters, Value};
 
 use crate::isa::{BranchKind, RegisterNumber, Retired};
 
@@ -37,19 +38,74 @@ pub enum Direction {
     },
 }
 
+/// The words of [`Direction`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+enum Kind {
+    Perfect,
+    NotTaken,
+    Taken,
+    Bimodal,
+    Gshare,
+}
+
+/// The parameters of [`Direction`].
+#[derive(mb_core::Parameters)]
+struct DirectionParameters {
+    /// Prediction of conditional branches.
+    #[parameter]
+    predictor: Kind,
+    /// Two-bit counters of the predictors `bimodal` and `gshare`, a power of two.
+    #[parameter(range = 1..=PredictorConfig::MAX_ENTRIES as u64)]
+    predictor_counters: usize,
+    /// Branches of global history of `gshare`.
+    #[parameter(range = 0..=32)]
+    predictor_history: u32,
+}
+
+impl Parameters for Direction {
+    const SPECS: &'static [ParameterSpec] = DirectionParameters::SPECS;
+
+    fn from_values(values: &[Value]) -> Self {
+        let DirectionParameters { predictor, predictor_counters: entries, predictor_history: history } =
+            Parameters::from_values(values);
+        match predictor {
+            Kind::Perfect => Self::Perfect,
+            Kind::NotTaken => Self::NotTaken,
+            Kind::Taken => Self::Taken,
+            Kind::Bimodal => Self::Bimodal { entries },
+            Kind::Gshare => Self::Gshare { entries, history },
+        }
+    }
+
+    fn values(&self) -> Vec<Value> {
+        let (predictor, predictor_counters, predictor_history) = match *self {
+            Self::Perfect => (Kind::Perfect, 1, 0),
+            Self::NotTaken => (Kind::NotTaken, 1, 0),
+            Self::Taken => (Kind::Taken, 1, 0),
+            Self::Bimodal { entries } => (Kind::Bimodal, entries, 0),
+            Self::Gshare { entries, history } => (Kind::Gshare, entries, history),
+        };
+        DirectionParameters { predictor, predictor_counters, predictor_history }.values()
+    }
+}
+
 /// Configuration of a predictor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 pub struct PredictorConfig {
     /// Prediction of conditional branches.
+    #[parameter(nested)]
     pub direction: Direction,
-    /// Sets of the BTB, a power of two, or 0 for none.
+    /// Sets of the branch target buffer (BTB), a power of two, or 0 for none.
+    #[parameter(range = 0..=65_536, key = "btb_sets")]
     pub target_sets: usize,
-    /// Ways of the BTB.
+    /// Ways of the branch target buffer.
+    #[parameter(range = 0..=64, key = "btb_ways")]
     pub target_ways: usize,
-    /// Entries of the return stack, or 0 for none. A push onto a full stack overwrites the oldest
-    /// entry.
+    /// Entries of the return stack, or 0 for none; a push onto a full stack overwrites the oldest entry.
+    #[parameter(range = 0..=1024)]
     pub return_stack: usize,
     /// Low address bits that are always zero: 2 for instructions of 4 bytes, 1 where some have 2.
+    #[parameter(range = 0..=16)]
     pub address_shift: u32,
 }
 
@@ -65,6 +121,7 @@ impl PredictorConfig {
         }
     }
 
+    /// Checks values that are in their ranges.
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         let refuse = |text: String| Err(ParameterError::Contradiction(text));
         if let Direction::Bimodal { entries } | Direction::Gshare { entries, .. } = self.direction
@@ -72,27 +129,11 @@ impl PredictorConfig {
         {
             return refuse(format!("predictor: found {entries} counters, expected a power of two"));
         }
-        if let Direction::Gshare { history, .. } = self.direction
-            && history > 32
-        {
-            return refuse(format!("predictor: found a history of {history} branches, expected at most 32"));
-        }
         if self.target_sets > 0 && (!self.target_sets.is_power_of_two() || self.target_ways == 0) {
             return refuse(format!(
-                "predictor: found target_sets {} and target_ways {}, expected a power of two of sets and at least 1 way",
+                "predictor: found btb_sets {} and btb_ways {}, expected a power of two of sets and at least 1 way",
                 self.target_sets, self.target_ways
             ));
-        }
-        let targets = self.target_sets.saturating_mul(self.target_ways);
-        if self.counters().max(targets).max(self.return_stack) > Self::MAX_ENTRIES {
-            return refuse(format!(
-                "predictor: found a table of {} entries, expected at most {}",
-                self.counters().max(targets).max(self.return_stack),
-                Self::MAX_ENTRIES
-            ));
-        }
-        if self.address_shift > 16 {
-            return refuse(format!("predictor: found address_shift {}, expected at most 16", self.address_shift));
         }
         Ok(())
     }

@@ -4,212 +4,15 @@
 use mb_core::{Cycles, ParameterError};
 
 use super::any::AnyLinux;
+use super::core_model::{CoreConfig, CoreModel};
 use super::{Files, Linux, Process};
-use crate::barrel::{self, Barrel, BarrelConfig, BarrelKanata, Stacks};
-use crate::chip::{self, Chip, ChipConfig, ChipKanata, cmp, cmp2, hart_and_pc, in_order, smt};
-use crate::hierarchy::{Hierarchy, HierarchyConfig};
-use crate::out_of_order::{self, OutOfOrder, OutOfOrderConfig, PipelineKanata, cortex_a72, pc_and_class, ppc440};
-use crate::shared_l2::{SharedL2, SharedL2Config};
+use crate::barrel::{self, Barrel, BarrelKanata, Stacks};
+use crate::chip::{self, Chip, ChipKanata, hart_and_pc};
+use crate::hierarchy::Hierarchy;
+use crate::out_of_order::{self, OutOfOrder, PipelineKanata, pc_and_class};
+use crate::shared_l2::SharedL2;
 use crate::system::NoDevice;
 use crate::{Fault, Hart, Memory, Program, Rv64, Step, SyscallHandler};
-
-/// A core model with its caches, by name, and its parameters.
-#[derive(Clone, Debug)]
-pub enum CoreModel {
-    /// Execution without time: each instruction counts as one cycle for the program's clocks.
-    Functional,
-    /// An out-of-order core.
-    OutOfOrder(Box<(OutOfOrderConfig, HierarchyConfig)>),
-    /// A barrel core, whose other contexts are idle.
-    Barrel(Box<BarrelConfig>),
-    /// A chip, whose other contexts are idle.
-    Chip(Box<(ChipConfig, SharedL2Config)>),
-}
-
-/// A parameter that can be replaced.
-enum Number<'a> {
-    Cycles(&'a mut Cycles),
-    Wide(&'a mut u64),
-    Count(&'a mut usize),
-    Narrow(&'a mut u32),
-}
-
-impl Number<'_> {
-    fn get(&self) -> u64 {
-        match self {
-            Self::Cycles(value) => value.0,
-            Self::Wide(value) => **value,
-            Self::Count(value) => **value as u64,
-            Self::Narrow(value) => u64::from(**value),
-        }
-    }
-
-    /// Whether the value fits.
-    fn set(&mut self, new: u64) -> bool {
-        match self {
-            Self::Cycles(value) => value.0 = new,
-            Self::Wide(value) => **value = new,
-            Self::Count(value) => **value = new as usize,
-            Self::Narrow(value) => match u32::try_from(new) {
-                Ok(new) => **value = new,
-                Err(_) => return false,
-            },
-        }
-        true
-    }
-}
-
-impl CoreModel {
-    /// The names of all models.
-    pub const NAMES: [&'static str; 16] = [
-        "functional",
-        "cortex_a72",
-        "ppc440",
-        "barrel",
-        "smt1",
-        "smt2",
-        "smt4",
-        "smt8",
-        "smt1_in_order",
-        "cmp1",
-        "cmp2",
-        "cmp4",
-        "cmp8",
-        "cmp1_in_order",
-        "cmp2_1",
-        "cmp2_4",
-    ];
-
-    /// The model of a name in [`NAMES`](Self::NAMES), with the parameters of its preset.
-    #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
-        let chip = |config: ChipConfig| {
-            let caches = SharedL2Config::crowley2000(config.cores, config.contexts);
-            Some(Self::Chip(Box::new((config, caches))))
-        };
-        match name {
-            "functional" => Some(Self::Functional),
-            "cortex_a72" => Some(Self::OutOfOrder(Box::new(cortex_a72()))),
-            "ppc440" => Some(Self::OutOfOrder(Box::new(ppc440(32)))),
-            "barrel" => BarrelConfig::hemmert2007(1).ok().map(|config| Self::Barrel(Box::new(config))),
-            "smt1" => chip(smt(1)),
-            "smt2" => chip(smt(2)),
-            "smt4" => chip(smt(4)),
-            "smt8" => chip(smt(8)),
-            "smt1_in_order" => chip(in_order(smt(1))),
-            "cmp1" => chip(cmp(1)),
-            "cmp2" => chip(cmp(2)),
-            "cmp4" => chip(cmp(4)),
-            "cmp8" => chip(cmp(8)),
-            "cmp1_in_order" => chip(in_order(cmp(1))),
-            "cmp2_1" => chip(cmp2(1)),
-            "cmp2_4" => chip(cmp2(4)),
-            _ => None,
-        }
-    }
-
-    fn numbers(&mut self) -> Vec<(&'static str, Number<'_>)> {
-        use Number::{Count, Narrow, Wide};
-        let mut numbers = match self {
-            Self::Functional => Vec::new(),
-            Self::OutOfOrder(parts) => {
-                let (core, caches) = &mut **parts;
-                vec![
-                    ("fetch_width", Narrow(&mut core.fetch_width)),
-                    ("decode_width", Narrow(&mut core.decode_width)),
-                    ("issue_width", Narrow(&mut core.issue_width)),
-                    ("commit_width", Narrow(&mut core.commit_width)),
-                    ("front_end", Number::Cycles(&mut core.front_end)),
-                    ("rob", Count(&mut core.rob)),
-                    ("lsq", Count(&mut core.lsq)),
-                    ("integer_units", Narrow(&mut core.integer.count)),
-                    ("float_units", Narrow(&mut core.float.count)),
-                    ("float_add", Wide(&mut core.float.latencies.add)),
-                    ("float_multiply", Wide(&mut core.float.latencies.multiply)),
-                    ("float_fused", Wide(&mut core.float.latencies.fused)),
-                    ("float_divide", Wide(&mut core.float.latencies.divide)),
-                    ("float_square_root", Wide(&mut core.float.latencies.square_root)),
-                    ("data_bytes", Wide(&mut caches.data.bytes)),
-                    ("data_ways", Wide(&mut caches.data.ways)),
-                    ("instruction_bytes", Wide(&mut caches.instruction.bytes)),
-                    ("memory_latency", Number::Cycles(&mut caches.memory.latency)),
-                ]
-            }
-            Self::Barrel(config) => vec![
-                ("contexts", Count(&mut config.contexts)),
-                ("multiply", Number::Cycles(&mut config.multiply)),
-                ("divide", Number::Cycles(&mut config.divide)),
-                ("float_add", Wide(&mut config.float.add)),
-                ("float_multiply", Wide(&mut config.float.multiply)),
-                ("float_fused", Wide(&mut config.float.fused)),
-                ("float_divide", Wide(&mut config.float.divide)),
-                ("float_square_root", Wide(&mut config.float.square_root)),
-                ("data_bytes", Wide(&mut config.hierarchy.data.bytes)),
-                ("instruction_bytes", Wide(&mut config.hierarchy.instruction.bytes)),
-                ("memory_latency", Number::Cycles(&mut config.hierarchy.memory.latency)),
-            ],
-            Self::Chip(parts) => {
-                let (core, caches) = &mut **parts;
-                let latencies = &mut core.latencies;
-                vec![
-                    ("fetch_width", Narrow(&mut core.fetch_width)),
-                    ("rename_width", Narrow(&mut core.rename_width)),
-                    ("issue_width", Narrow(&mut core.issue_width)),
-                    ("commit_width", Narrow(&mut core.commit_width)),
-                    ("front_end", Wide(&mut core.front_end)),
-                    ("instruction_queue", Count(&mut core.instruction_queue)),
-                    ("rename_registers", Count(&mut core.rename_registers)),
-                    ("reorder_buffer", Count(&mut core.reorder_buffer)),
-                    ("load_store_queue", Count(&mut core.load_store_queue)),
-                    ("multiply", Wide(&mut latencies.multiply)),
-                    ("divide", Wide(&mut latencies.divide)),
-                    ("float_add", Wide(&mut latencies.float.add)),
-                    ("float_multiply", Wide(&mut latencies.float.multiply)),
-                    ("float_fused", Wide(&mut latencies.float.fused)),
-                    ("float_divide", Wide(&mut latencies.float.divide)),
-                    ("float_square_root", Wide(&mut latencies.float.square_root)),
-                    ("data_bytes", Wide(&mut caches.data.bytes)),
-                    ("instruction_bytes", Wide(&mut caches.instruction.bytes)),
-                    ("l2_bytes", Wide(&mut caches.l2)),
-                    ("memory_latency", Wide(&mut caches.memory)),
-                ]
-            }
-        };
-        numbers.sort_unstable_by_key(|number| number.0);
-        numbers
-    }
-
-    /// The parameters that can be replaced, with their values, in order of their names.
-    pub fn parameters(&mut self) -> Vec<(&'static str, u64)> {
-        self.numbers().into_iter().map(|(name, number)| (name, number.get())).collect()
-    }
-
-    /// Replaces a parameter.
-    ///
-    /// # Errors
-    /// The model has no such parameter, or the value is too large for it. Whether the configuration
-    /// is valid is checked when the simulation begins.
-    pub fn set(&mut self, name: &str, value: u64) -> Result<(), SettingError> {
-        let mut numbers = self.numbers();
-        let names: Vec<&str> = numbers.iter().map(|number| number.0).collect();
-        let text = match numbers.iter_mut().find(|number| number.0 == name) {
-            Some((_, number)) => {
-                if number.set(value) {
-                    return Ok(());
-                }
-                format!("{name} is {value}; expected at most {}", u32::MAX)
-            }
-            None if names.is_empty() => format!("parameter `{name}`: unknown; this core model has no parameters"),
-            None => format!("parameter `{name}`: unknown; expected one of: {}", names.join(", ")),
-        };
-        Err(SettingError(text))
-    }
-}
-
-/// A parameter that a core model does not have, or a value that it cannot have.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SettingError(String);
 
 /// Why a program cannot continue: an instruction or a system call, with its address and symbol.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -235,14 +38,14 @@ impl<F: Files> Simulation<F> {
     /// # Errors
     /// An invalid configuration.
     pub fn new(model: &CoreModel, program: Program, process: Process<F>) -> Result<Self, ParameterError> {
-        let cores = match model {
-            CoreModel::Functional => Cores::Functional { process: Box::new(process), instructions: 0 },
-            CoreModel::OutOfOrder(parts) => Cores::OutOfOrder {
-                core: Box::new(OutOfOrder::new(parts.0, 0)?),
-                hierarchy: Box::new(Hierarchy::new(&parts.1)?),
+        let cores = match &model.config() {
+            CoreConfig::Functional => Cores::Functional { process: Box::new(process), instructions: 0 },
+            CoreConfig::OutOfOrder(parts) => Cores::OutOfOrder {
+                core: Box::new(OutOfOrder::new(parts.core, 0)?),
+                hierarchy: Box::new(Hierarchy::new(&parts.caches)?),
                 process: Box::new(process),
             },
-            CoreModel::Barrel(config) => {
+            CoreConfig::Barrel(config) => {
                 let Process { hart, memory, linux } = process;
                 // The core leaves 16 bytes above the stack pointer of a thread.
                 let stacks = Stacks { top: hart.register(2) + 16, bytes: 16 };
@@ -250,16 +53,16 @@ impl<F: Files> Simulation<F> {
                 core.spawn(program.entry(), &[], Cycles::ZERO);
                 Cores::Barrel { core: Box::new(core), linux: Box::new(linux) }
             }
-            CoreModel::Chip(parts) => {
+            CoreConfig::Chip(parts) => {
                 let Process { hart, memory, linux } = process;
-                let mut chip = Chip::new(&parts.0, program.entry())?;
+                let mut chip = Chip::new(&parts.core, program.entry())?;
                 for register in 0..32 {
                     chip.set_register(0, register, hart.register(register));
                 }
-                for other in 1..parts.0.harts() {
+                for other in 1..parts.core.harts() {
                     chip.halt(other);
                 }
-                let memory = SharedL2::new(&parts.1, memory, NoDevice)?;
+                let memory = SharedL2::new(&parts.caches, memory, NoDevice)?;
                 Cores::Chip { chip: Box::new(chip), memory: Box::new(memory), linux: Box::new(linux) }
             }
         };

@@ -348,7 +348,7 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
             let slot = way.slot as usize;
             node.statistics.fetch_hits += 1;
             let version = node.instruction.blocks[slot].version;
-            return FetchAnswer::Ready { at: cycle + self.config.instruction.hit, version };
+            return FetchAnswer::Ready { at: cycle + self.config.l1.hit, version };
         }
         self.fetch_miss(cycle, core, context, address / 64)
     }
@@ -365,7 +365,7 @@ impl<D: Device> MemorySystem for CoherentMemory<D> {
         let slot = node.instruction.find(address / 64)?.slot as usize;
         node.instruction.take_port(cycle);
         node.statistics.fetch_hits += 1;
-        Some((cycle + self.config.instruction.hit, node.instruction.blocks[slot].version))
+        Some((cycle + self.config.l1.hit, node.instruction.blocks[slot].version))
     }
 
     #[inline]

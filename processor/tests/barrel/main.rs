@@ -218,10 +218,10 @@ fn a_trap_names_thread_and_cycle_and_an_invalid_configuration_its_parameter() {
         let memory = Memory::new(DATA, 64);
         reason(&Barrel::new(&config, Script::new(&[]), memory, Stacks { top: 0, bytes: 0 }).unwrap_err())
     };
-    assert_eq!(refused(config(1, 0)), "barrel: contexts or threads is 0; expected at least 1 of each");
+    assert_eq!(refused(config(1, 0)), "found `0`, expected a whole number from 1 to 1048576 (count)");
     assert_eq!(
         refused(BarrelConfig { taken: Cycles(0), ..config(1, 1) }),
-        "barrel: an instruction or call takes 0 cycles; expected at least 1"
+        "found `0`, expected a whole number from 1 to 1000 (cycles)"
     );
     assert_eq!(
         refused(BarrelConfig { swap: Cycles(128), ..config(1, 8) }),

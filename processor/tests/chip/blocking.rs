@@ -67,8 +67,8 @@ fn widths_contexts_and_slacks_that_do_not_exist_are_refused() {
     for (config, message) in [
         (blocking(smt(2), 64), "order is Blocking with 2 contexts"),
         (ChipConfig { issue_width: 2, ..core() }, "issue and commit of 1, 1, 2 and 1; expected 1 for all"),
-        (blocking(cmp(1), 0), "slack is 0 cycles; expected 1 to 1024"),
-        (blocking(cmp(1), 1025), "slack is 1025 cycles; expected 1 to 1024"),
+        (blocking(cmp(1), 0), "parameter `slack`: found `0`, expected a whole number from 1 to 1024 (cycles)"),
+        (blocking(cmp(1), 1025), "parameter `slack`: found `1025`, expected a whole number from 1 to 1024 (cycles)"),
     ] {
         let error = Chip::new(&config, TEXT).expect_err(message).to_string();
         assert!(error.contains(message), "{error}");
@@ -114,7 +114,7 @@ fn cycles(config: &ChipConfig, code: &Memory, passages: &[(Passage, u64)], laten
         block = blocks[1];
         let ready = operation.sources().iter().map(|&source| from[usize::from(source)]).max().unwrap_or(0);
         let issued = now.max(ready);
-        let cost = crate::naive::latency_of(latencies, &operation);
+        let cost = crate::naive::latency_of(config, &operation);
         let (end, committed) = match what(&operation) {
             What::AtOnce => (issued + cost, issued),
             What::Load => (issued + latency.max(latencies.load), issued + latency.max(latencies.load) + 1),

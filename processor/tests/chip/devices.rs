@@ -223,15 +223,36 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         Chip::new(&config, TEXT).err().map(|error| error.to_string())
     };
     for (change, reason) in [
-        ((|config| config.cores = 0) as fn(&mut ChipConfig), "cores is 0; expected 1 to 64"),
-        (|config| config.contexts = 9, "contexts is 9; expected 1 to 8"),
-        (|config| config.issue_width = 0, "issue_width is 0; expected at least 1"),
-        (|config| config.reorder_buffer = 65, "reorder_buffer is 65; expected 1 to 64"),
-        (|config| config.instruction_queue = 0, "instruction_queue is 0; expected 1 to 4096"),
-        (|config| config.rename_registers = 5000, "rename_registers is 5000; expected 1 to 4096"),
+        (
+            (|config| config.cores = 0) as fn(&mut ChipConfig),
+            "parameter `cores`: found `0`, expected a whole number from 1 to 64 (count)",
+        ),
+        (|config| config.contexts = 9, "parameter `contexts`: found `9`, expected a whole number from 1 to 8 (count)"),
+        (
+            |config| config.issue_width = 0,
+            "parameter `issue_width`: found `0`, expected a whole number from 1 to 64 (count)",
+        ),
+        (
+            |config| config.reorder_buffer = 65,
+            "parameter `reorder_buffer`: found `65`, expected a whole number from 1 to 64 (count)",
+        ),
+        (
+            |config| config.instruction_queue = 0,
+            "parameter `instruction_queue`: found `0`, expected a whole number from 1 to 4096 (count)",
+        ),
+        (
+            |config| config.rename_registers = 5000,
+            "parameter `rename_registers`: found `5000`, expected a whole number from 1 to 4096 (count)",
+        ),
         (|config| config.fetch_block = 24, "fetch_block is 24 bytes; expected a power of two, 4 to 64"),
-        (|config| config.redirect = 0, "redirect is 0 cycles; expected 1 to 63"),
-        (|config| config.latencies.divide = 64, "latency of divide is 64 cycles; expected 1 to 63"),
+        (
+            |config| config.redirect = 0,
+            "parameter `redirect`: found `0`, expected a whole number from 1 to 63 (cycles)",
+        ),
+        (
+            |config| config.latencies.divide = 64,
+            "parameter `latency_divide`: found `64`, expected a whole number from 1 to 63 (cycles)",
+        ),
         (|config| config.misfetch = 4, "misfetch is 4 cycles; expected 1 to 3, the cycles of front_end"),
         (
             |config| config.predictor.direction = Direction::Perfect,

@@ -10,7 +10,7 @@ mod front_end;
 
 use std::collections::BTreeMap;
 
-use mb_processor::chip::{ChipConfig, IssueOrder, Latencies};
+use mb_processor::chip::{ChipConfig, IssueOrder};
 use mb_processor::rv64::{AtomicKind, Effect, Extension, FloatStatus, Operation, Rounding, extend};
 use mb_processor::{BranchKind, InstructionClass, Memory};
 
@@ -135,7 +135,8 @@ impl Instruction {
 }
 
 /// Cycles from the issue of an instruction to its end, if it does not access memory or execute alone.
-pub(crate) fn latency_of(latencies: &Latencies, operation: &Operation) -> u64 {
+pub(crate) fn latency_of(config: &ChipConfig, operation: &Operation) -> u64 {
+    let latencies = &config.latencies;
     let evaluate = |operand| operation.evaluate(0, [operand; 3], Rounding::NearestEven);
     match (evaluate(0), operation.instruction().class) {
         (Effect::Branch { .. }, _) => latencies.branch,
@@ -144,13 +145,13 @@ pub(crate) fn latency_of(latencies: &Latencies, operation: &Operation) -> u64 {
         (_, InstructionClass::Multiply) if evaluate(1 << 20) == Effect::Value(0) => latencies.multiply_word,
         (_, InstructionClass::Multiply) => latencies.multiply,
         (_, InstructionClass::Divide) => latencies.divide,
-        (_, InstructionClass::FloatMove) => latencies.float.simple,
-        (_, InstructionClass::FloatConvert) => latencies.float.convert,
-        (_, InstructionClass::FloatAdd) => latencies.float.add,
-        (_, InstructionClass::FloatMultiply) => latencies.float.multiply,
-        (_, InstructionClass::FloatFused) => latencies.float.fused,
-        (_, InstructionClass::FloatDivide) => latencies.float.divide,
-        (_, InstructionClass::FloatSquareRoot) => latencies.float.square_root,
+        (_, InstructionClass::FloatMove) => config.float.simple,
+        (_, InstructionClass::FloatConvert) => config.float.convert,
+        (_, InstructionClass::FloatAdd) => config.float.add,
+        (_, InstructionClass::FloatMultiply) => config.float.multiply,
+        (_, InstructionClass::FloatFused) => config.float.fused,
+        (_, InstructionClass::FloatDivide) => config.float.divide,
+        (_, InstructionClass::FloatSquareRoot) => config.float.square_root,
         _ => latencies.integer,
     }
 }
@@ -561,13 +562,13 @@ impl Naive {
     }
 
     fn execute(&mut self, core: usize, index: usize, place: usize) {
-        let (now, latencies) = (self.now, self.config.latencies);
+        let now = self.now;
         let hart = &mut self.cores[core].harts[index];
         let operands = [0, 1, 2].map(|which| hart.operand(place, which));
         let rounding = hart.float_status.rounding;
         let instruction = &mut hart.list[place];
         instruction.issued = Some(now);
-        let latency = latency_of(&latencies, &instruction.operation);
+        let latency = latency_of(&self.config, &instruction.operation);
         match instruction.operation.evaluate(instruction.pc, operands, rounding) {
             Effect::Value(value) => instruction.value = value,
             Effect::Float { value, flags } => (instruction.value, instruction.flags) = (value, flags),

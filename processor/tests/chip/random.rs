@@ -42,13 +42,13 @@ pub(crate) fn config(random: &mut Random, contexts: usize, cores: usize) -> Chip
         &mut config.latencies.load,
         &mut config.latencies.store,
         &mut config.latencies.synchronisation,
-        &mut config.latencies.float.simple,
-        &mut config.latencies.float.convert,
-        &mut config.latencies.float.add,
-        &mut config.latencies.float.multiply,
-        &mut config.latencies.float.fused,
-        &mut config.latencies.float.divide,
-        &mut config.latencies.float.square_root,
+        &mut config.float.simple,
+        &mut config.float.convert,
+        &mut config.float.add,
+        &mut config.float.multiply,
+        &mut config.float.fused,
+        &mut config.float.divide,
+        &mut config.float.square_root,
     ] {
         *latency = random.within(1, 5);
     }

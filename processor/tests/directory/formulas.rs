@@ -191,7 +191,7 @@ fn an_upgrade_waits_for_the_acknowledgements_of_all_sharers() {
 #[test]
 fn a_stream_is_limited_by_the_link_of_the_requester() {
     let mut config = preset();
-    config.data.mshrs = 64;
+    config.l1.mshrs = 64;
     (config.memory_ports, config.memory_interval) = (16, 1);
     let mut bench = machine(&config);
     // Lines of three homes under the same switch; all data come over one link, 10 cycles each.
@@ -209,7 +209,7 @@ fn a_stream_is_limited_by_the_link_of_the_requester() {
 #[test]
 fn a_stream_is_limited_by_its_memory_port() {
     let mut config = preset();
-    config.data.mshrs = 64;
+    config.l1.mshrs = 64;
     config.memory_interval = 40;
     let mut bench = machine(&config);
     // Every line is of port 1 and home 1.
@@ -398,12 +398,12 @@ fn messages_of_devices_take_their_links() {
 fn an_invalid_configuration_names_the_parameter() {
     type Change = fn(&mut DirectoryConfig);
     let changes: [(&str, Change); 6] = [
-        ("nodes is 65", |config| config.nodes = 65),
-        ("data.bytes is 100", |config| config.data.bytes = 100),
-        ("instruction.mshrs is 1", |config| config.instruction.mshrs = 1),
-        ("memory_ports is 0", |config| config.memory_ports = 0),
-        ("switch.fan_out is 1", |config| config.switch.fan_out = 1),
-        ("device_level is 3", |config| config.device_level = 3),
+        ("`nodes`: found `65`", |config| config.nodes = 65),
+        ("l1.bytes is 100", |config| config.l1.bytes = 100),
+        ("`l1.mshrs`: found `1`", |config| config.l1.mshrs = 1),
+        ("`memory_ports`: found `0`", |config| config.memory_ports = 0),
+        ("`switch.fan_out`: found `1`", |config| config.switch.fan_out = 1),
+        ("`device_level`: found `3`", |config| config.device_level = 3),
     ];
     for (name, change) in changes {
         let mut config = preset();

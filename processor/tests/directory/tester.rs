@@ -78,7 +78,7 @@ pub(crate) type AccessResult = Result<[u64; 8], String>;
 pub(crate) fn tiny() -> DirectoryConfig {
     let l1 = NodeCacheConfig { bytes: 128, ways: 1, hit: 1, ports: 2, mshrs: 2 };
     let l2 = NodeCacheConfig { bytes: 256, ways: 2, hit: 3, ports: 1, mshrs: 0 };
-    DirectoryConfig { instruction: l1, data: l1, l2, write_backs: 1, store_buffer: 3, ..DirectoryConfig::gu2011(4, 2) }
+    DirectoryConfig { l1, l2, write_backs: 1, store_buffer: 3, ..DirectoryConfig::gu2011(4, 2) }
 }
 
 impl Tester {

@@ -14,7 +14,7 @@ fn a_program_has_the_same_output_on_every_core_model() {
     let status = run(&mut process);
     let expected = process.linux.files().output.clone();
     let mut instructions = Vec::new();
-    for name in CoreModel::NAMES {
+    for name in CoreModel::names() {
         let model = CoreModel::of(name).expect("a name of the list");
         let mut simulation = Simulation::new(&model, program.clone(), start(&path)).expect("a preset");
         let found = simulation.run(u64::MAX).unwrap_or_else(|failure| panic!("{name}: {failure}"));

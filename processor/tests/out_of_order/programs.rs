@@ -61,21 +61,36 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         OutOfOrder::new(core, 0).err().map(|error| error.to_string())
     };
     for (change, reason) in [
-        ((|core| core.issue_width = 0) as fn(&mut OutOfOrderConfig), "issue_width is 0; expected at least 1"),
-        (|core| core.lsq = 0, "lsq is 0; expected 1 to 1024"),
-        (|core| core.fetch_queue = usize::MAX, "fetch_queue is 18446744073709551615; expected 1 to 1024"),
-        (|core| core.address.count = 1025, "address units: count is 1025; expected at most 1024"),
+        (
+            (|core| core.issue_width = 0) as fn(&mut OutOfOrderConfig),
+            "parameter `issue_width`: found `0`, expected a whole number from 1 to 64 (count)",
+        ),
+        (|core| core.lsq = 0, "parameter `lsq`: found `0`, expected a whole number from 1 to 1024 (count)"),
+        (
+            |core| core.fetch_queue = usize::MAX,
+            "parameter `fetch_queue`: found `18446744073709551615`, expected a whole number from 1 to 1024 (count)",
+        ),
+        (
+            |core| core.address.count = 1025,
+            "parameter `address_units`: found `1025`, expected a whole number from 0 to 1024 (count)",
+        ),
         (
             |core| core.predictor.target_sets = 1 << 62,
-            "predictor: found a table of 18446744073709551615 entries, expected at most 16777216",
+            "parameter `btb_sets`: found `4611686018427387904`, expected a whole number from 0 to 65536 (count)",
         ),
-        (|core| core.rob = 1025, "rob is 1025; expected 1 to 1024"),
+        (|core| core.rob = 1025, "parameter `rob`: found `1025`, expected a whole number from 1 to 1024 (count)"),
         (|core| core.fetch_block = 24, "fetch_block is 24 bytes; expected a power of two"),
-        (|core| core.front_end = Cycles::ZERO, "front_end is 0 cycles; expected at least 1"),
-        (|core| core.multiply.count = 0, "2 integer units and 0 multipliers; expected at least 1 of each"),
+        (
+            |core| core.front_end = Cycles::ZERO,
+            "parameter `front_end`: found `0`, expected a whole number from 1 to 64 (cycles)",
+        ),
+        (
+            |core| core.multiply.count = 0,
+            "parameter `multiply_units`: found `0`, expected a whole number from 1 to 1024 (count)",
+        ),
         (
             |core| core.divide.interval = Cycles::ZERO,
-            "divide units: latency is 20, interval is 0; expected at least 1 cycle",
+            "parameter `divide_interval`: found `0`, expected a whole number from 1 to 1024 (cycles)",
         ),
         (
             |core| core.predictor.direction = Direction::Bimodal { entries: 100 },
@@ -83,13 +98,16 @@ fn an_invalid_configuration_is_refused_with_the_parameter() {
         ),
         (
             |core| core.predictor.direction = Direction::Gshare { entries: 64, history: 33 },
-            "predictor: found a history of 33 branches, expected at most 32",
+            "parameter `predictor_history`: found `33`, expected a whole number from 0 to 32 (count)",
         ),
         (
             |core| core.predictor.target_ways = 0,
-            "predictor: found target_sets 512 and target_ways 0, expected a power of two of sets and at least 1 way",
+            "predictor: found btb_sets 512 and btb_ways 0, expected a power of two of sets and at least 1 way",
         ),
-        (|core| core.predictor.address_shift = 17, "predictor: found address_shift 17, expected at most 16"),
+        (
+            |core| core.predictor.address_shift = 17,
+            "parameter `address_shift`: found `17`, expected a whole number from 0 to 16 (count)",
+        ),
     ] {
         let error = refused(change).unwrap();
         assert!(error.contains(reason), "{error}");

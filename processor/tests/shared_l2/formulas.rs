@@ -487,11 +487,11 @@ fn an_invalid_configuration_names_the_parameter() {
     };
     let config = table(1);
     let found = message(SharedL2Config { cores: 33, ..config });
-    assert!(found.contains("shared L2: cores is 33; expected 1 to 32"), "{found}");
+    assert_eq!(found, "parameter `cores`: found `33`, expected a whole number from 1 to 32 (count)");
     let found = message(SharedL2Config { l2: 48 << 10, ..config });
-    assert!(found.contains("shared L2: l2 is 49152; expected a power of two"), "{found}");
+    assert!(found.contains("shared L2: l2_bytes is 49152; expected a power of two"), "{found}");
     let found = message(SharedL2Config { data: L1Config { mshrs: 1, ..config.data }, ..config });
-    assert!(found.contains("shared L2: data.mshrs is 1; expected 2 to 1024"), "{found}");
+    assert_eq!(found, "parameter `data_mshrs`: found `1`, expected a whole number from 2 to 1024 (count)");
     let memory = Memory::new(Counter::ADDRESS - 4, 8);
     let found = SharedL2::new(&config, memory, Counter::default()).expect_err("an overlap").to_string();
     assert!(found.contains("device addresses are 0x10000000..0x10001000"), "{found}");

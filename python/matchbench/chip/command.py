@@ -6,6 +6,7 @@ import re
 import struct
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,15 +14,20 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.chip import report as chip_report
 from matchbench.chip.trace import ChipTrace
+from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.cpu.command import interval
 from matchbench.display import tables
 from matchbench.display.output import check_file, whole_file, write_file
-from matchbench.native_types import ChipRun
+from matchbench.native_types import ChipRun, Parameter
 from matchbench.netproc.machine import read_file
+from matchbench.parameters import distribute, parse_assignments
+from matchbench.parameters import show as show_parameters
 
 FAILED = 1
+CORE = "ooo"
+DESIGN = "optcopy"
 
 _PATIENCE = 100_000_000  # instructions of a core
 _PATIENCE_WITH_TIME = 5_000_000  # cycles
@@ -44,11 +50,27 @@ _ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
     \b
       matchbench chip run moped/programs/build/chip/mg --ranks 16 --transport moped
       matchbench chip run --ranks 4 --transport shm program.elf -- --option-of-the-program
+      matchbench chip show --core scalar
       matchbench chip protocol --design base --no-migratory
     """,
 )
 def command() -> None:
     """Run static RISC-V MPI programs on a simulated chip with MOPED."""
+
+
+def _known(ctx: click.Context) -> Iterable[tuple[str, Parameter]]:
+    """Give the parameters of the chip that a command line describes."""
+    design = ctx.params.get("design") or DESIGN
+    uses_device = ctx.params.get("transport") != "shm"
+    return named(_native.chip_parameters(ctx.params.get("core") or CORE, design if uses_device else None))
+
+
+@command.command()
+@click.option("--core", default=CORE, show_default=True, help="Core model with time.")
+@click.option("--design", default=DESIGN, show_default=True, help="Design of MOPED.")
+def show(core: str, design: str) -> None:
+    """List the parameters of the chip and of its devices, with unit, range, meaning and source."""
+    show_parameters(f"{core}, {design}", _native.chip_parameters(core, design))
 
 
 @command.command(
@@ -63,7 +85,7 @@ def command() -> None:
     """
 )
 @click.option(
-    "--design", default="optcopy", show_default=True, help="Design of MOPED, by the name of its preset."
+    "--design", default=DESIGN, show_default=True, help="Design of MOPED, by the name of its preset."
 )
 @click.option(
     "--migratory/--no-migratory",
@@ -117,7 +139,7 @@ def protocol(design: str, migratory: bool) -> None:
     help="Transport of messages: shared memory, or the device.",
 )
 @click.option(
-    "--design", default="optcopy", show_default=True, help="Design of MOPED, by the name of its preset."
+    "--design", default=DESIGN, show_default=True, help="Design of MOPED, by the name of its preset."
 )
 @click.option(
     "--descriptors",
@@ -134,7 +156,7 @@ def protocol(design: str, migratory: bool) -> None:
 )
 @click.option(
     "--core",
-    default="ooo",
+    default=CORE,
     show_default=True,
     type=Choice(["ooo", "inorder", "scalar"]),
     help="Core model with time: out of order with the widths of a Pentium 4, dual-issue in order, or one "
@@ -146,12 +168,10 @@ def protocol(design: str, migratory: bool) -> None:
     show_default=True,
     help="Whether a read of a modified line transfers ownership of the line.",
 )
-@click.option(
-    "--set",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set a parameter of the chip, by its name in --json, or of the device, as moped.NAME; repeatable.",
+@set_option(
+    _known,
+    declarations=("-s", "--set", "settings"),
+    help="Set a parameter of the chip, or of the device behind `moped.`; repeatable. `chip show` lists them.",
 )
 @click.option(
     "--memory",
@@ -251,7 +271,8 @@ def run(
         if "=" not in variable:
             msg = f"--env: found `{variable}`, expected NAME=VALUE"
             raise MatchbenchError(msg)
-    pairs = [_setting(word) for word in settings]
+    used = design if transport == "moped" else None
+    pairs = _settings(core, used, settings)
     file = _program(program)
     cores = cores or min(ranks, 64)
     trace = None
@@ -281,7 +302,7 @@ def run(
                 frequency=frequency,
                 patience=patience or (_PATIENCE if mode == "functional" else _PATIENCE_WITH_TIME),
                 limit=limit,
-                design=design if transport == "moped" else None,
+                design=used,
                 descriptors=descriptors,
                 mode=mode,
                 core=core,
@@ -352,12 +373,12 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
     return status
 
 
-def _setting(word: str) -> tuple[str, str]:
-    name, equals, value = word.partition("=")
-    if not equals or not name:
-        msg = f"--set: found `{word}`, expected NAME=VALUE, such as directory=20 or moped.active=2"
-        raise MatchbenchError(msg)
-    return name, value
+def _settings(core: str, design: str | None, words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Parse the parameters of a chip and its devices."""
+    known = {"chip": [each["name"] for each in _native.chip_parameters(core, design)]}
+    listing = f"matchbench chip show --core {core}" + ("" if design is None else f" --design {design}")
+    found = distribute(parse_assignments(words), known, listing=listing)
+    return [(key, str(value)) for key, value in found["chip"].items()]
 
 
 def _program(path: Path) -> bytes:

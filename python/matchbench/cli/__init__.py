@@ -53,6 +53,8 @@ COMMANDS = {
 """Command -> its module below `matchbench`, and its line in the overview."""
 
 BAD_INPUT = 2
+_COMPLETE = "_MATCHBENCH_COMPLETE"
+"""Set by the shell when it completes a word; the name is click's."""
 _BY_SIGNAL = 128
 
 
@@ -107,6 +109,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A process started with a closed standard stream has none; its output is discarded.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
+    if instruction := os.environ.get(_COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "matchbench", _COMPLETE, instruction)
     try:
         words = list(sys.argv[1:] if argv is None else argv)
         with _orderly_end(), cli.make_context("matchbench", words) as context:

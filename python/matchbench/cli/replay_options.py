@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import _native
+from matchbench.cli.set_option import of_network, set_option
 from matchbench.cli.usage import Choice
 from matchbench.compare.replay_config import ReplayConfig
 
@@ -29,10 +30,9 @@ def replay_options(function: Function) -> Function:
     """Add the options of a replay; :func:`replay_config` takes their values."""
     decorators = [
         click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]"),
-        click.option(
-            "--network-set",
-            metavar="KEY=VALUE",
-            multiple=True,
+        set_option(
+            of_network,
+            declarations=("--network-set",),
             help="Set a parameter of the network; repeatable.",
         ),
         click.option(
@@ -107,7 +107,7 @@ def replay_config(
     MatchbenchError
         When a value is wrong.
     """
-    from matchbench.engines.selection import parse_assignments
+    from matchbench.parameters import parse_assignments
 
     algorithms = parse_assignments(collectives, option="--collective", form="OP=ALGORITHM")
     return ReplayConfig(

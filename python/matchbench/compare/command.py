@@ -19,6 +19,7 @@ import click
 from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
+from matchbench.cli.set_option import of_engines, set_option
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -64,12 +65,9 @@ CHECK_FAILED = 1
     is_flag=True,
     help="Every preset that keeps MPI's order, except those that run only when named.",
 )
-@click.option(
-    "-s",
-    "--set",
-    "parameters",
+@set_option(
+    of_engines("engines"),
     metavar="[ENGINE.]KEY=VALUE",
-    multiple=True,
     help="Set a parameter of ENGINE, or of all engines that have it; repeatable.",
 )
 @click.option(
@@ -117,8 +115,9 @@ def command(
     interactive charts to DIR.
     """
     from matchbench.compare.run import compare
-    from matchbench.engines.selection import choose_engines, parse_assignments
+    from matchbench.engines.selection import choose_engines
     from matchbench.match_unit.common import reported_errors
+    from matchbench.parameters import parse_assignments
     from matchbench.trace.trace import Trace
 
     if output is None:

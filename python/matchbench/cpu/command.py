@@ -11,12 +11,14 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native
+from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import check_file, whole_file, write_file
-from matchbench.engines.selection import parse_assignments
 from matchbench.native_types import ProgramRun, Progress
 from matchbench.netproc.machine import read_file
+from matchbench.parameters import distribute, parse_assignments
+from matchbench.parameters import show as show_parameters
 
 CHECK_FAILED = 1
 
@@ -82,13 +84,9 @@ def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None)
 @click.argument("program", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1)
 @click.option("-c", "--core", default="functional", show_default=True, help="The core model.")
-@click.option(
-    "-s",
-    "--set",
-    "parameters",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Replace a parameter of the core; repeatable. `cpu show CORE` lists them.",
+@set_option(
+    lambda ctx: named(_native.core_parameters(ctx.params.get("core") or "functional", [])),
+    help="Set a parameter of the core; repeatable. `cpu show CORE` lists them.",
 )
 @click.option(
     "--memory",
@@ -154,7 +152,7 @@ def run(
         if "=" not in variable:
             msg = f"--env: found `{variable}`, expected NAME=VALUE"
             raise MatchbenchError(msg)
-    settings = _settings(parameters)
+    settings = _settings(core, parameters)
     sys.stdout.flush()
     start = time.monotonic()
     try:
@@ -247,15 +245,11 @@ def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> i
     return int(found["status"])
 
 
-def _settings(parameters: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Parse replaced parameters: whole numbers."""
-    settings = []
-    for key, value in parse_assignments(parameters).items():
-        if not str(value).isdecimal():
-            msg = f"--set {key}: found `{value}`, expected a whole number"
-            raise MatchbenchError(msg)
-        settings.append((key, int(value)))
-    return settings
+def _settings(core: str, parameters: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Parse the parameters of a core."""
+    known = {core: [each["name"] for each in _native.core_parameters(core, [])]}
+    found = distribute(parse_assignments(parameters), known, listing=f"matchbench cpu show {core}")
+    return [(key, str(value)) for key, value in found[core].items()]
 
 
 def _show_counts(core: str, counts: list[tuple[str, int]], seconds: float) -> None:
@@ -282,9 +276,8 @@ def _unit_test(program: Path, file: bytes) -> int:
 @command.command()
 @click.argument("core")
 def show(core: str) -> None:
-    """List the parameters of CORE that --set can replace."""
-    rows = _native.core_parameters(core, [])
-    tables.show(core, ["parameter", ">value"], rows)
+    """List the parameters of CORE, with unit, range, meaning and source."""
+    show_parameters(core, _native.core_parameters(core, []))
 
 
 @command.command()

@@ -8,6 +8,7 @@ from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.engines.own_engines import describe
 from matchbench.native_types import Card
+from matchbench.parameters import show as show_parameters
 
 
 @click.group(
@@ -76,7 +77,7 @@ def _list() -> None:
 @click.argument("spec", metavar="NAME|FILE[:PRESET]")
 def show(spec: str) -> None:
     """Print an engine's card and the parameters of its presets, each with unit and source."""
-    chosen = _native.Engine(spec)
+    chosen = _native.Engine.found(spec)
     card = chosen.card()
     tables.line(f"{card['name']}: {card['summary']}", style="bold")
     tables.line(f"reference: {card['reference']}")
@@ -89,17 +90,10 @@ def show(spec: str) -> None:
         parameters = engine.parameters()
         assumed = sum(parameter["source"] == "assumed" for parameter in parameters)
         tables.line()
-        tables.show(
+        show_parameters(
             f"{card['name']}:{preset} (placement {engine.placement}; "
             f"{assumed} of {len(parameters)} parameters assumed)",
-            ["parameter", ">value", "unit", "source", "detail"],
-            [(p["name"], p["value"], p["unit"], p["source"], p["detail"]) for p in parameters],
+            parameters,
         )
         if engine.breaks_order is not None:
             tables.line(f"{card['name']}:{preset} breaks MPI's order, {engine.breaks_order}", style="bold")
-    tables.line()
-    tables.show(
-        None,
-        ["parameter", "meaning"],
-        [(parameter["name"], parameter["help"]) for parameter in chosen.parameters()],
-    )

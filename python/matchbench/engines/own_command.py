@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matchbench import MatchbenchError
+from matchbench.cli.set_option import of_engines, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 
@@ -101,9 +102,7 @@ def new(
     """
 )
 @click.argument("spec", metavar="FILE|NAME[:PRESET]")
-@click.option(
-    "-s", "--set", "parameters", metavar="KEY=VALUE", multiple=True, help="Set a parameter; repeatable."
-)
+@set_option(of_engines("spec"), help="Set a parameter; repeatable. `engines show` lists them.")
 @click.option(
     "--silence",
     metavar="SECONDS",
@@ -119,8 +118,9 @@ def test(spec: str, parameters: tuple[str, ...], silence: float) -> int:
     sequence of operations found that leads to it.
     """
     from matchbench.engines import own_engines
-    from matchbench.engines.selection import choose_engines, parse_assignments
+    from matchbench.engines.selection import choose_engines
     from matchbench.match_unit.common import reported_errors
+    from matchbench.parameters import parse_assignments
 
     with reported_errors():
         (chosen,) = choose_engines([spec], parse_assignments(parameters))

@@ -12,6 +12,10 @@ from matchbench._native import Engine, MatchbenchError
 from matchbench.match_unit.program import load_program
 from matchbench.mpi.costs import software_costs
 from matchbench.native_types import Origin, Value
+from matchbench.parameters import distribute
+
+_READERS = {"match program": load_program}
+"""How files are read that a user gives in place of a choice, by their kind."""
 
 
 def engine(name: str | type, /, *, preset: str | None = None, **parameters: Value) -> Engine:
@@ -26,7 +30,7 @@ def engine(name: str | type, /, *, preset: str | None = None, **parameters: Valu
         Name of the preset; by default the engine's first one.
     **parameters
         Values that replace the preset's: a number in the parameter's unit, or text with a unit or without.
-        `program` of `microcode` may be the path of a match program of your own: source text or an image.
+        A parameter that takes a match program may be the path of one of your own: source text or an image.
 
     Raises
     ------
@@ -38,30 +42,7 @@ def engine(name: str | type, /, *, preset: str | None = None, **parameters: Valu
     >>> engine("linear", preset="qsnet2", entry="25 ns")
     Engine("linear:qsnet2", entry="25 ns")
     """
-    return _made(name, dict(parameters), preset=preset)
-
-
-def parse_assignments(
-    texts: Iterable[str], *, option: str = "--set", form: str = "KEY=VALUE"
-) -> dict[str, Value]:
-    """Parse `key=value` texts.
-
-    Raises
-    ------
-    MatchbenchError
-        When a text has no `=`, or a key is given twice; the message names `option` and the `form`.
-    """
-    found: dict[str, Value] = {}
-    for text in texts:
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals:
-            msg = f"{option}: found `{text}`, expected {form}"
-            raise MatchbenchError(msg)
-        if key in found:
-            msg = f"{option}: found `{key}` twice, as `{found[key]}` and as `{value}`; give it once"
-            raise MatchbenchError(msg)
-        found[key] = value
-    return found
+    return _made(Engine.found(name, preset=preset), parameters)
 
 
 def choose_engines(
@@ -80,7 +61,7 @@ def choose_engines(
         :func:`engine`; if there is none, the representative preset of each engine that has one
         (:func:`matchbench.engines`).
     parameters
-        Values by `key`, for every chosen engine that has the key, or by `engine.key`.
+        Values by `key`, for every chosen engine that has the key, or by `engine.key`, which has precedence.
     mpi_bench
         Result of `matchbench mpi bench`, its directory or its `mpi-bench.json`, from which the presets
         `software` and `software_l2` of `linear` take their costs if they are chosen.
@@ -100,13 +81,13 @@ def choose_engines(
         for preset in card["presets"]
         if (preset not in card["literal"] + card["on_request"] if every else preset == card["representative"])
     ]
-    chosen = [Engine(spec) for spec in dict.fromkeys(specs or default)]
+    chosen = [Engine.found(spec) for spec in dict.fromkeys(specs or default)]
     given = by_engine(chosen, parameters or {})
     refuse_doubles(chosen)
     labels = [f"{each.name}:{each.preset}" for each in chosen]
     costs = software_costs(Path(mpi_bench), labels) if mpi_bench is not None else {}
     found = [
-        _made(each.spec, given[each.name], measured=costs.get(label, ()))
+        _made(each, given[each.name], measured=costs.get(label, ()))
         for label, each in zip(labels, chosen, strict=True)
     ]
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
@@ -132,68 +113,23 @@ def refuse_doubles(chosen: Iterable[Engine]) -> None:
 
 
 def _made(
-    spec: str | type,
-    values: dict[str, Any],
-    *,
-    preset: str | None = None,
-    measured: Sequence[tuple[str, str, str]] = (),
+    found: Engine, values: Mapping[str, Any], *, measured: Sequence[tuple[str, str, str]] = ()
 ) -> Engine:
-    """Return an engine; `program` of the engine `microcode` may be the path of a match program."""
+    """Return the engine with other values; a parameter may be a file of the user's in place of a choice."""
     own = None
-    program = values.get("program")
-    builtin = dict(_native.match_programs())
-    if (
-        isinstance(spec, str)
-        and spec.partition(":")[0] == "microcode"
-        and isinstance(program, str | os.PathLike)
-        and program not in builtin
-    ):
-        path = os.fspath(program)
-        digest = hashlib.sha256()
-        own = (load_program(path, digest.update), path, digest.hexdigest())
-        values = {key: value for key, value in values.items() if key != "program"}
-    return Engine(spec, preset=preset, measured=measured, own_program=own, **values)
+    for parameter in found.parameters():
+        given = values.get(parameter["name"])
+        if parameter["file"] is None or not isinstance(given, str | os.PathLike):
+            continue
+        if given not in parameter["domain"].split(", "):
+            path = os.fspath(given)
+            digest = hashlib.sha256()
+            own = (_READERS[parameter["file"]](path, digest.update), path, digest.hexdigest())
+            values = {key: value for key, value in values.items() if key != parameter["name"]}
+    return found.replaced(measured=measured, own_program=own, **values)
 
 
 def by_engine(chosen: Sequence[Engine], parameters: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-    """Distribute values by `key` or `engine.key` over the chosen engines.
-
-    Parameters
-    ----------
-    chosen
-        The engines.
-    parameters
-        Values by `key`, for every chosen engine that has the key, or by `engine.key`.
-
-    Returns
-    -------
-    dict
-        By the name of each chosen engine: its values by key.
-
-    Raises
-    ------
-    MatchbenchError
-        When a key concerns no chosen engine, or two keys are the same parameter of one engine.
-    """
+    """Distribute values by `key` or `engine.key` over the chosen engines; see :func:`distribute`."""
     keys = {each.name: [parameter["name"] for parameter in each.parameters()] for each in chosen}
-    found: dict[str, dict[str, Any]] = {name: {} for name in keys}
-    for key, value in parameters.items():
-        name, dot, own = key.partition(".")
-        if dot and name not in found:
-            msg = f"parameter `{key}`: engine `{name}` is not chosen; expected one of: {', '.join(found)}"
-            raise MatchbenchError(msg)
-        having = [name] if dot else [name for name, known in keys.items() if key in known]
-        if not having:
-            everything = sorted({each for known in keys.values() for each in known})
-            listing = "matchbench engines show ENGINE"
-            raise MatchbenchError(_native.unknown_name("parameter", key, everything, listing))
-        parameter = own if dot else key
-        for each in having:
-            if parameter in found[each]:
-                msg = (
-                    f"engine `{each}`: found its parameter `{parameter}` twice, as `{parameter}` "
-                    f"and as `{each}.{parameter}`; give it once"
-                )
-                raise MatchbenchError(msg)
-            found[each][parameter] = value
-    return found
+    return distribute(parameters, keys, listing="matchbench engines show NAME")

@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
-from matchbench import MatchbenchError
+from matchbench import MatchbenchError, _native
+from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
 from matchbench.display import tables
-from matchbench.engines.selection import parse_assignments
 from matchbench.match_unit.files import AFTER_MATCH, read_headers, read_list
 from matchbench.match_unit.program import REGISTERS, ProtocolError, Report, Setup, register_value
 from matchbench.native_types import MatchUnitAnswer, Row, State
+from matchbench.parameters import parse_assignments
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -45,13 +46,9 @@ def inputs(function: Function) -> Function:
             click.option(
                 "--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"
             ),
-            click.option(
-                "-s",
-                "--set",
-                "parameters",
-                metavar="KEY=VALUE",
-                multiple=True,
-                help="Replace a parameter of clock, list manager or memory; repeatable.",
+            set_option(
+                lambda ctx: named(_native.Engine.found(f"microcode:{ctx.params.get('preset')}").parameters()),
+                help="Set a parameter of clock, list manager or memory; repeatable.",
             ),
             click.option(
                 "--after-match",

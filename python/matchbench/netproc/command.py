@@ -2,7 +2,7 @@
 """`matchbench netproc`: packet handlers on network processors, cycle by cycle."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,12 +10,15 @@ import click
 
 from matchbench import MatchbenchError, _native
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import check_file, whole_file, write_file
-from matchbench.engines.selection import parse_assignments
+from matchbench.native_types import Parameter
 from matchbench.netproc import machine as netproc
 from matchbench.netproc.report import show_comparison, show_run, write_results
+from matchbench.parameters import parse_assignments
+from matchbench.parameters import show as show_parameters
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -64,6 +67,15 @@ def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None
     return int(first), int(last)
 
 
+def _known(ctx: click.Context) -> Iterable[tuple[str, Parameter]]:
+    """Give the parameters of the processors that a command line names; all have the same."""
+    given = ctx.params.get("architecture") or ctx.params.get("architectures") or netproc.PAPER
+    names = [given] if isinstance(given, str) else list(given)
+    all_of_one = _native.NetworkProcessor(names[0]).parameters()
+    of_one = ((f"{name}.{each['name']}", each) for name in names for each in all_of_one)
+    return [*named(all_of_one), *of_one]
+
+
 def inputs(function: Function) -> Function:
     """Add the argument and options for the packets and the program of a run to a command."""
     path = click.Path(path_type=Path)
@@ -99,13 +111,10 @@ def inputs(function: Function) -> Function:
                 type=path,
                 help="Program of `netproc build`: its handler gets every packet.",
             ),
-            click.option(
-                "-s",
-                "--set",
-                "parameters",
-                metavar="KEY=VALUE",
-                multiple=True,
-                help="Replace a parameter, of one processor with ARCHITECTURE.KEY=VALUE; repeatable."
+            set_option(
+                _known,
+                metavar="[ARCHITECTURE.]KEY=VALUE",
+                help="Set a parameter of ARCHITECTURE, or of all processors; repeatable."
                 " `netproc show ARCHITECTURE` lists them.",
             ),
             click.option(
@@ -235,12 +244,8 @@ def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int
 @command.command()
 @click.argument("architecture")
 def show(architecture: str) -> None:
-    """List the parameters of ARCHITECTURE with their sources."""
-    rows = [
-        (each["name"], each["value"], each["unit"], each["source"], each["detail"])
-        for each in _native.NetworkProcessor(architecture).parameters()
-    ]
-    tables.show(architecture, ["parameter", ">value", "unit", "source", "detail"], rows)
+    """List the parameters of ARCHITECTURE, with unit, range, meaning and source."""
+    show_parameters(architecture, _native.NetworkProcessor(architecture).parameters())
 
 
 def _settings(function: Function) -> Function:

@@ -14,6 +14,7 @@ from typing import Any
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError, unknown_name
 from matchbench.native_types import NetprocReport, Parameter, Progress, Value
+from matchbench.parameters import distribute
 
 PAPER = ("smt8", "cmp8", "cmp2_4", "cmp2_8")
 """The processors that crowley2000 compares."""
@@ -220,30 +221,11 @@ def run(
 
 
 def parameters_of(architectures: Sequence[str], values: Mapping[str, Value]) -> dict[str, dict[str, Value]]:
-    """Return the parameters of each processor.
-
-    Parameters
-    ----------
-    architectures
-        The processors of a comparison.
-    values
-        Values by `key`, for all of them, or by `architecture.key`, which has precedence.
-
-    Raises
-    ------
-    MatchbenchError
-        When a key names another processor.
-    """
-    found: dict[str, dict[str, Value]] = {name: {} for name in architectures}
-    for key, value in sorted(values.items(), key=lambda item: "." in item[0]):
-        name, dot, own = key.partition(".")
-        if dot and name not in found:
-            known = ", ".join(found)
-            msg = f"parameter `{key}`: architecture `{name}` is not run; expected one of: {known}"
-            raise MatchbenchError(msg)
-        for each in [name] if dot else architectures:
-            found[each][own if dot else key] = value
-    return found
+    """Return the parameters of each processor; see :func:`distribute`."""
+    keys = {
+        name: [each["name"] for each in _native.NetworkProcessor(name).parameters()] for name in architectures
+    }
+    return distribute(values, keys, listing="matchbench netproc show NAME")
 
 
 def answer(results: Sequence[Result], name: str) -> str:

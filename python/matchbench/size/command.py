@@ -15,6 +15,7 @@ import click
 from matchbench import _native
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
+from matchbench.cli.set_option import of_engines, set_option
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -56,12 +57,9 @@ MOST_COMMUNICATORS = 8
     multiple=True,
     help="An engine to replay with several sizes; repeatable. [each engine whose structure has a curve]",
 )
-@click.option(
-    "-s",
-    "--set",
-    "parameters",
+@set_option(
+    of_engines("costs"),
     metavar="[ENGINE.]KEY=VALUE",
-    multiple=True,
     help="Set a parameter of the engines with sizes; repeatable.",
 )
 @click.option("--no-costs", is_flag=True, help="Do not replay engines with several sizes.")
@@ -94,8 +92,9 @@ def command(
     those of the whole engine, for both queues, as `matchbench sweep` counts them. The last line recommends
     one number.
     """
-    from matchbench.engines.selection import choose_engines, parse_assignments
+    from matchbench.engines.selection import choose_engines
     from matchbench.match_unit.common import reported_errors
+    from matchbench.parameters import parse_assignments
     from matchbench.size.sizing import BUCKETS, size, with_structure
     from matchbench.trace.trace import Trace
 

@@ -432,7 +432,8 @@ def _of_sizes(engine: Engine, key: str, sizes: Sequence[int]) -> Iterator[Engine
         if whole in seen:
             continue
         try:
-            yield engine.replaced(**{key: whole})
+            limited: dict[str, Any] = {key: whole}
+            yield engine.replaced(**limited)
         except MatchbenchError:
             if not seen:
                 raise

@@ -23,6 +23,7 @@ from matchbench.cli.replay_options import (
     replay_config,
     replay_options,
 )
+from matchbench.cli.set_option import of_engines, set_option
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -64,12 +65,9 @@ _MOST_ROWS = 20  # of the table on a terminal
     multiple=True,
     help="An engine or preset; repeatable.",
 )
-@click.option(
-    "-s",
-    "--set",
-    "parameters",
+@set_option(
+    of_engines("engines"),
     metavar="[ENGINE.]KEY=VALUES",
-    multiple=True,
     help="A value, a list or a range for ENGINE, or for all engines that have the key; repeatable.",
 )
 @click.option("--method", metavar="NAME", help="grid, random or optimizer. [grid]")
@@ -212,7 +210,7 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
     """Read the study, or make one of the options; options replace what a study says."""
     from dataclasses import replace
 
-    from matchbench.engines.selection import parse_assignments
+    from matchbench.parameters import parse_assignments
     from matchbench.sweep.space import designs_of
     from matchbench.sweep.study import GRID_BUDGET, Study, read_study, seconds
 
@@ -265,7 +263,7 @@ def _is_unfinished(output: Path, study: Study) -> bool:
 
 
 def _workers(options: _Options, jobs: int) -> Workers:
-    from matchbench.engines.selection import parse_assignments
+    from matchbench.parameters import parse_assignments
 
     if options.cluster:
         from matchbench.sweep.cluster import ClusterWorkers

@@ -242,7 +242,7 @@ def designs_of(engines: Sequence[str], assignments: Mapping[str, Value]) -> list
     MatchbenchError
         When an engine, a key or a list is wrong.
     """
-    chosen = [Engine(spec) for spec in dict.fromkeys(engines)]
+    chosen = [Engine.found(spec) for spec in dict.fromkeys(engines)]
     refuse_doubles(chosen)
     given = by_engine(chosen, assignments)
     # Read before they are distributed: an error names the option as it was given.
@@ -288,7 +288,7 @@ def _range(item: str, where: str) -> Iterator[str]:
 
 def _check(design: Design) -> None:
     """Build each value with the first others with which it can be built."""
-    known = [parameter["name"] for parameter in Engine(design.engine).parameters()]
+    known = [parameter["name"] for parameter in Engine.found(design.engine).parameters()]
     for key in [*design.settings, *(axis.key for axis in design.axes)]:
         if key not in known:
             listing = f"matchbench engines show {design.engine}"

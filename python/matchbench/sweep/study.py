@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 from matchbench._native import MatchbenchError, unknown_name
 from matchbench.compare.replay_config import ReplayConfig
-from matchbench.engines.selection import parse_assignments
 from matchbench.native_types import Value
+from matchbench.parameters import parse_assignments
 from matchbench.sweep.search import METHODS
 from matchbench.sweep.space import Axis, Design, values_of
 

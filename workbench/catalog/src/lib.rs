@@ -126,7 +126,7 @@ pub fn choose(entry: &'static EngineEntry, preset_name: Option<&str>) -> Result<
             known: entry.presets.iter().map(|preset| preset.name).collect(),
         });
     };
-    let parameters = preset::read(entry.parameters, preset).map_err(|error| CatalogError::Preset {
+    let parameters = preset::read(entry.parameters, entry.presets, preset).map_err(|error| CatalogError::Preset {
         engine,
         preset: preset.name,
         error,

@@ -6,6 +6,9 @@
 //! fixed = { value = "0", source = "assumed", note = "the paper gives the slope only" }
 //! ```
 //!
+//! With `base = "other"` a preset has the values of another preset of the engine, with their sources, where it gives
+//! none.
+//!
 //! `paper` needs `cite`, a key of `docs/papers.bib` or a citation, and `where`; `measured`, `assumed` and `calibrated`
 //! need `note`. Any other field is an error.
 
@@ -51,21 +54,55 @@ pub enum PresetError {
         /// What was given.
         found: String,
     },
+    /// There is no preset of the name that a preset has as its base.
+    #[error("base: found {found}, expected one of: {known}")]
+    UnknownBase {
+        /// What was given.
+        found: String,
+        /// The presets of the engine.
+        known: String,
+    },
+    /// A preset is its own base.
+    #[error("base: found a circle: {0}; give one of these presets all values")]
+    CircularBase(String),
     /// The key or the value is wrong, or a value is missing.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
 }
 
-/// Reads the complete parameter set of `preset`.
-pub(crate) fn read(specs: &[ParameterSpec], preset: &Preset) -> Result<ParameterSet, PresetError> {
-    let table: Table = preset.toml.parse().map_err(|error: toml::de::Error| PresetError::Syntax(error.to_string()))?;
-    let mut given = Vec::with_capacity(table.len());
-    for (key, value) in &table {
+/// Reads the complete parameter set of `preset`, one of the `presets` of an engine.
+pub(crate) fn read(specs: &[ParameterSpec], presets: &[Preset], preset: &Preset) -> Result<ParameterSet, PresetError> {
+    let tables = with_bases(presets, preset)?;
+    let mut given = Vec::with_capacity(specs.len());
+    // Those of the base come first: the last value of a key counts.
+    for (key, value) in tables.iter().rev().flatten() {
         let fields = value.as_table().ok_or_else(|| PresetError::NoTable(key.clone()))?;
         let source = read_source(key, fields)?;
         given.push((key.as_str(), field(key, fields, "value")?, source));
     }
     Ok(ParameterSet::complete(specs, given)?)
+}
+
+/// The values of a preset, then those of its base, and so on.
+fn with_bases(presets: &[Preset], preset: &Preset) -> Result<Vec<Table>, PresetError> {
+    let (mut names, mut tables) = (vec![preset.name], Vec::new());
+    let mut toml = preset.toml;
+    loop {
+        let mut table: Table = toml.parse().map_err(|error: toml::de::Error| PresetError::Syntax(error.to_string()))?;
+        let base = table.remove("base");
+        tables.push(table);
+        let Some(base) = base else { return Ok(tables) };
+        let Some(base) = presets.iter().find(|other| base.as_str() == Some(other.name)) else {
+            let known: Vec<_> = presets.iter().map(|other| other.name).collect();
+            return Err(PresetError::UnknownBase { found: base.to_string(), known: known.join(", ") });
+        };
+        let circular = names.contains(&base.name);
+        names.push(base.name);
+        if circular {
+            return Err(PresetError::CircularBase(names.join(", ")));
+        }
+        toml = base.toml;
+    }
 }
 
 fn read_source(key: &str, fields: &Table) -> Result<Source, PresetError> {
@@ -112,7 +149,41 @@ mod tests {
     }
 
     fn read_text(toml: &'static str) -> Result<ParameterSet, PresetError> {
-        read(Example::SPECS, &Preset { name: "try", toml, on_request: false, representative: true })
+        let preset = preset("try", toml);
+        read(Example::SPECS, std::slice::from_ref(&preset), &preset)
+    }
+
+    const fn preset(name: &'static str, toml: &'static str) -> Preset {
+        Preset { name, toml, on_request: false, representative: false }
+    }
+
+    #[test]
+    fn a_preset_has_the_values_and_sources_of_its_base_where_it_gives_none() {
+        let presets = [
+            preset("first", r#"entry = { value = "3", source = "measured", note = "how" }"#),
+            preset("second", "base = \"first\"\ndepth = { value = \"5\", source = \"assumed\", note = \"why\" }"),
+            preset("third", "base = \"second\"\ndepth = { value = \"7\", source = \"assumed\", note = \"other\" }"),
+        ];
+        let set = read(Example::SPECS, &presets, &presets[2]).unwrap();
+        let Example { entry, depth } = set.typed();
+        assert_eq!((entry, depth), (Picos(3000), Cycles(7)));
+        let details: Vec<_> = set.iter().map(|(_, parameter)| parameter.source.detail()).collect();
+        assert_eq!(details, ["how", "other"]);
+    }
+
+    #[test]
+    fn an_unknown_base_and_a_circle_are_refused() {
+        let presets = [preset("first", "base = \"second\""), preset("second", "base = \"first\"")];
+        assert_eq!(
+            read(Example::SPECS, &presets, &presets[0]).unwrap_err().to_string(),
+            "base: found a circle: first, second, first; give one of these presets all values"
+        );
+        for (toml, found) in [("base = \"none\"", "\"none\""), ("base = 3", "3")] {
+            assert_eq!(
+                read(Example::SPECS, &presets, &preset("try", toml)).unwrap_err().to_string(),
+                format!("base: found {found}, expected one of: first, second")
+            );
+        }
     }
 
     #[test]

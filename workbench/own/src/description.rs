@@ -211,7 +211,7 @@ impl Parameter {
             let words: Vec<&'static str> = self.words.unwrap_or_default().into_iter().map(leaked).collect();
             Domain::Choice(Vec::leak(words))
         };
-        ParameterSpec { key: leaked(self.key), domain, meaning: leaked(self.meaning), holds }
+        ParameterSpec { key: leaked(self.key), domain, meaning: leaked(self.meaning), holds, file: None }
     }
 }
 

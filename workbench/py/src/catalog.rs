@@ -8,7 +8,6 @@ use std::sync::Arc;
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
 use mb_core::{EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind, names};
-use mb_microcode::MicrocodeParameters;
 use mb_own::{Check, OwnProgram};
 use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
@@ -21,13 +20,17 @@ use crate::own_class;
 /// One parameter with its value and source; a dictionary in Python.
 #[derive(IntoPyObject)]
 pub(crate) struct Parameter {
-    name: &'static str,
+    pub(crate) name: String,
     value: String,
     unit: &'static str,
+    /// Which values it can have.
+    domain: String,
     help: &'static str,
     source: &'static str,
     detail: String,
     holds: Option<&'static str>,
+    /// For a choice in whose place the user may give a file: what the file is.
+    file: Option<&'static str>,
 }
 
 /// Why `found` is the name of no `kind`; `listing` is the command that lists the `known` names.
@@ -42,13 +45,15 @@ pub(crate) fn unknown_name(kind: &str, found: &str, known: Vec<String>, listing:
 pub(crate) fn parameters(set: &ParameterSet) -> Vec<Parameter> {
     set.iter()
         .map(|(spec, parameter)| Parameter {
-            name: spec.key,
+            name: spec.key.to_owned(),
             value: parameter.value.to_string(),
             unit: spec.domain.unit_name(),
+            domain: spec.domain.to_string(),
             help: spec.meaning,
             source: parameter.source.kind(),
             detail: parameter.source.detail(),
             holds: spec.holds.map(Holds::as_str),
+            file: spec.file,
         })
         .collect()
 }
@@ -207,21 +212,33 @@ impl PartialEq for Engine {
 #[pymethods]
 impl Engine {
     /// Finds `engine` or `engine:preset`, where `engine` is a name of the catalog, the path of a library or of a file
-    /// of Python, or a class; replaces parameters by measured ones (key, value and how), and then by those given as
-    /// keywords.
+    /// of Python, or a class, and replaces the parameters given as keywords.
     #[new]
+    #[pyo3(signature = (spec, /, *, preset=None, **parameters))]
+    fn new(spec: &Bound<'_, PyAny>, preset: Option<&str>, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::found(spec, preset)?.replaced(Vec::new(), None, parameters)
+    }
+
+    /// The same with the parameters of the preset, and without a check that the engine can be built from them.
+    #[staticmethod]
+    #[pyo3(signature = (spec, /, *, preset=None))]
+    fn found(spec: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<Self> {
+        Ok(Self { choice: find(spec, preset)? })
+    }
+
+    /// The same engine with other values for some parameters: measured ones (key, value and how), and then those given
+    /// as keywords.
     ///
     /// `own_program`: a match program that the engine runs in place of the one that its parameters name, with its path
     /// and SHA-256.
-    #[pyo3(signature = (spec, /, *, preset=None, measured=Vec::new(), own_program=None, **parameters))]
-    fn new(
-        spec: &Bound<'_, PyAny>,
-        preset: Option<&str>,
+    #[pyo3(signature = (*, measured=Vec::new(), own_program=None, **parameters))]
+    fn replaced(
+        &self,
         measured: Vec<(String, String, String)>,
         own_program: Option<(PyRef<'_, MatchProgram>, String, String)>,
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let mut choice = find(spec, preset)?;
+        let mut choice = self.choice.clone();
         for (key, value, how) in measured {
             choice.set(&key, &value, Source::Measured(how.into())).map_err(bad_input)?;
         }
@@ -229,23 +246,9 @@ impl Engine {
             choice.set(&key, &value, Source::User).map_err(bad_input)?;
         }
         if let Some((program, path, sha256)) = own_program {
-            if choice.parameters.try_typed::<MicrocodeParameters>().is_none() {
-                let spec = choice.spec();
-                return Err(bad_input(format!("engine `{spec}`: has no match unit; expected `microcode`")));
-            }
             let origin = EngineOrigin { kind: OwnKind::Program, path, sha256, interface: None };
             choice.own = Some(Arc::new(OwnProgram { program: program.program().clone(), origin }));
             choice.changed = true;
-        }
-        Self::built(choice)
-    }
-
-    /// The same engine with other values for some parameters.
-    #[pyo3(signature = (**parameters))]
-    fn replaced(&self, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut choice = self.choice.clone();
-        for (key, value) in keywords(parameters)? {
-            choice.set(&key, &value, Source::User).map_err(bad_input)?;
         }
         Self::built(choice)
     }
@@ -324,13 +327,15 @@ impl Engine {
         let name = origin.kind.as_str();
         if all.iter().all(|parameter| parameter.name != name) {
             all.push(Parameter {
-                name,
+                name: name.to_owned(),
                 value: String::new(),
                 unit: "file",
+                domain: "a path".to_owned(),
                 help: "The file that the engine is made of.",
                 source: "",
                 detail: String::new(),
                 holds: None,
+                file: None,
             });
         }
         if let Some(parameter) = all.iter_mut().find(|parameter| parameter.name == name) {

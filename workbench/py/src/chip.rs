@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use mb_core::{Source, names};
+use mb_core::names;
+use mb_core::parameters::{Choice, ParameterSet, Source};
 use mb_moped::kernel::UserProgram;
 use mb_moped::machine::{
-    Activity, CoreKind, Cycles, ExecutionMode, MachineParameters, MeasuredRegion, RunEnd, SETTABLE, TimingParameters,
+    Activity, CoreKind, Cycles, ExecutionMode, MachineParameters, MeasuredRegion, RunEnd, TimingParameters,
 };
 use mb_moped::{Machine, MopedCounters, MopedParameters, presets};
 use mb_processor::directory::protocol::Protocol;
@@ -14,6 +15,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::catalog::{Parameter, parameters};
 use crate::errors::bad_input;
 use crate::host_files::HostFiles;
 
@@ -46,7 +48,7 @@ pub(crate) fn chip_designs() -> Vec<&'static str> {
 /// The tables of the coherence protocol of a design, in Markdown.
 #[pyfunction]
 pub(crate) fn chip_protocol(design: &str, migratory: bool) -> PyResult<String> {
-    let moped = moped_of(Some(design), None, &[])?;
+    let moped = device_set(Some(design), None, &[])?.map(|set| set.typed());
     let timing = TimingParameters::gu2011(CoreKind::InOrder, 1, moped.as_ref());
     Ok(Protocol::new(timing.memory.design, migratory).to_string())
 }
@@ -67,42 +69,54 @@ fn mode_of(name: &str) -> PyResult<ExecutionMode> {
     }
 }
 
-/// The devices of a design, with the settings that begin with `moped.`.
-fn moped_of(
+/// The prefix of the parameters of devices.
+const DEVICE: &str = "moped.";
+
+/// The parameters of the devices of a design, with the settings that begin with `moped.`.
+fn device_set(
     design: Option<&str>,
     descriptors: Option<usize>,
     settings: &[(String, String)],
-) -> PyResult<Option<MopedParameters>> {
+) -> PyResult<Option<ParameterSet>> {
     let Some(name) = design else { return Ok(None) };
     let Some(preset) = presets::preset(name) else {
         return Err(bad_input(names::unknown("design", name, chip_designs())));
     };
-    let mut preset = preset.map_err(bad_input)?;
-    for (key, value) in settings.iter().filter_map(|(name, value)| Some((name.strip_prefix("moped.")?, value))) {
-        preset.set(key, value, Source::User).map_err(bad_input)?;
+    let mut set = preset.map_err(bad_input)?;
+    let descriptors = descriptors.map(|number| ("descriptors", number.to_string()));
+    let given = settings.iter().filter_map(|(key, text)| Some((key.strip_prefix(DEVICE)?, text.clone())));
+    for (key, text) in descriptors.into_iter().chain(given) {
+        set.set(key, &text, Source::User).map_err(bad_input)?;
     }
-    let mut moped: MopedParameters = preset.typed();
-    moped.descriptors = descriptors.unwrap_or(moped.descriptors);
-    if !(1..=256).contains(&moped.descriptors) {
-        return Err(bad_input(format!("descriptors: found {}, expected 1 to 256", moped.descriptors)));
-    }
-    Ok(Some(moped))
+    Ok(Some(set))
 }
 
-/// Changes parameters of the chip: those settings that do not begin with `moped.`.
-fn apply(settings: &[(String, String)], timing: &mut TimingParameters) -> PyResult<()> {
-    for (name, value) in settings.iter().filter(|(name, _)| !name.starts_with("moped.")) {
-        let number = value.parse();
-        let number = number.map_err(|_| bad_input(format!("setting `{name}`: found `{value}`, expected a number")))?;
-        if !timing.set(name, number) {
-            let known: Vec<_> = SETTABLE.into_iter().filter(|name| timing.clone().set(name, number)).collect();
-            let known = known.join(", ");
-            return Err(bad_input(format!(
-                "setting `{name}`: unknown; expected one of: {known}, or a parameter of the device behind `moped.`"
-            )));
-        }
+/// The parameters of a chip with these cores, with the settings that do not begin with `moped.`.
+fn chip_set(core: &str, settings: &[(String, String)]) -> PyResult<ParameterSet> {
+    let kind = CoreKind::ALL.into_iter().find(|kind| kind.name() == core);
+    let kind = kind.ok_or_else(|| bad_input(names::unknown("core", core, chip_cores())))?;
+    let mut set = TimingParameters::preset(kind);
+    for (key, text) in settings.iter().filter(|(key, _)| !key.starts_with(DEVICE)) {
+        set.set(key, text, Source::User).map_err(bad_input)?;
     }
-    Ok(())
+    Ok(set)
+}
+
+/// The parameters of the chip, and those of its devices behind `moped.`.
+#[pyfunction]
+#[pyo3(signature = (core, design, settings=Vec::new()))]
+#[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
+pub(crate) fn chip_parameters(
+    core: &str,
+    design: Option<&str>,
+    settings: Vec<(String, String)>,
+) -> PyResult<Vec<Parameter>> {
+    let device = device_set(design, None, &settings)?;
+    let mut devices: Vec<_> = device.iter().flat_map(parameters).collect();
+    for each in &mut devices {
+        each.name.insert_str(0, DEVICE);
+    }
+    Ok(parameters(&chip_set(core, &settings)?).into_iter().chain(devices).collect())
 }
 
 /// Runs a program. `settings` are parameters of the chip that differ, by name. `design` is that of MOPED; without it,
@@ -134,13 +148,13 @@ pub(crate) fn run_on_chip<'py>(
     kanata: Option<(u64, u64)>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let moped = moped_of(design, descriptors, &settings)?;
+    let moped = device_set(design, descriptors, &settings)?.map(|set| set.typed::<MopedParameters>());
     let limit = limit.unwrap_or(u64::MAX);
-    let kind = CoreKind::ALL.into_iter().find(|kind| kind.name() == core);
-    let kind = kind.ok_or_else(|| bad_input(names::unknown("core", core, chip_cores())))?;
-    let mut timing = TimingParameters::gu2011(kind, cores as usize, moped.as_ref());
-    timing.memory.migratory = migratory;
-    apply(&settings, &mut timing)?;
+    let mut chip = chip_set(core, &settings)?;
+    if !migratory {
+        chip.set("migratory", migratory.word(), Source::User).map_err(bad_input)?;
+    }
+    let timing = TimingParameters::of(&chip, cores as usize, moped.as_ref());
     let (defaults, mode, timing) = (MachineParameters::default(), mode_of(mode)?, Some(timing));
     let parameters =
         MachineParameters { harts: cores, memory, frequency, patience, limit, moped, mode, timing, ..defaults };
@@ -210,10 +224,19 @@ pub(crate) fn run_on_chip<'py>(
     dict.set_item("different_messages", moved.different())?;
     dict.set_item("differences", moved.differences())?;
     let has_time = parameters.mode != ExecutionMode::Functional;
-    dict.set_item("parameters", if has_time { machine.timing().described() } else { Vec::new() })?;
+    dict.set_item("parameters", if has_time { described(&chip, &parameters) } else { Vec::new() })?;
     dict.set_item("timeline", machine.timeline())?;
     dict.set_item("kanata", machine.diagram())?;
     Ok(dict)
+}
+
+/// Name, value and source of every parameter of a chip.
+fn described(chip: &ParameterSet, machine: &MachineParameters) -> Vec<(&'static str, String, String)> {
+    let design = machine.moped.as_ref().map_or("base", |moped| moped.design.word());
+    let given = [("cores", machine.harts.to_string()), ("design", design.to_owned())];
+    let given = given.map(|(name, value)| (name, value, format!("option --{name}")));
+    let set = chip.iter().map(|(spec, parameter)| (spec.key, parameter.value.to_string(), parameter.source.detail()));
+    given.into_iter().chain(set).collect()
 }
 
 /// Instructions so far, with and without time.

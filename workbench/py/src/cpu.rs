@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Programs on core models, as Python sees them.
 
-use mb_core::names;
+use mb_core::{Source, names};
 use mb_processor::linux::{CoreModel, Linux, Simulation, StartError};
 use mb_processor::{LoadError, Program, UnitTestVerdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::catalog::{Parameter, parameters};
 use crate::errors::bad_input;
 use crate::host_files::HostFiles;
 use crate::progress::Progress;
@@ -19,7 +20,7 @@ const SLICE_OF_INSTRUCTIONS: u64 = 1_000_000;
 /// The names of the core models.
 #[pyfunction]
 pub(crate) fn core_models() -> Vec<&'static str> {
-    CoreModel::NAMES.to_vec()
+    CoreModel::names().collect()
 }
 
 /// An error of the file, with what to do.
@@ -29,21 +30,20 @@ fn wrong_file(error: LoadError) -> PyErr {
 }
 
 /// A model of this name, with these parameters replaced.
-fn model(name: &str, settings: &[(String, u64)]) -> PyResult<CoreModel> {
-    let unknown = || bad_input(names::unknown("core", name, CoreModel::NAMES));
+fn model(name: &str, settings: &[(String, String)]) -> PyResult<CoreModel> {
+    let unknown = || bad_input(names::unknown("core", name, CoreModel::names()));
     let mut model = CoreModel::of(name).ok_or_else(unknown)?;
-    for (key, value) in settings {
-        model.set(key, *value).map_err(|error| bad_input(format!("core {name}: {error}")))?;
+    for (key, text) in settings {
+        model.parameters.set(key, text, Source::User).map_err(|error| bad_input(format!("core {name}: {error}")))?;
     }
     Ok(model)
 }
 
-/// The parameters of a core model that can be replaced, with their values.
+/// The parameters of a core model.
 #[pyfunction]
-#[pyo3(signature = (core, settings))]
 #[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
-pub(crate) fn core_parameters(core: &str, settings: Vec<(String, u64)>) -> PyResult<Vec<(&'static str, u64)>> {
-    Ok(model(core, &settings)?.parameters())
+pub(crate) fn core_parameters(core: &str, settings: Vec<(String, String)>) -> PyResult<Vec<Parameter>> {
+    Ok(parameters(&model(core, &settings)?.parameters))
 }
 
 /// Runs a program for Linux. Returns its status, or what it could not do; event counts; and a
@@ -59,7 +59,7 @@ pub(crate) fn run_program<'py>(
     arguments: Vec<Vec<u8>>,
     environment: Vec<Vec<u8>>,
     core: &str,
-    settings: Vec<(String, u64)>,
+    settings: Vec<(String, String)>,
     memory: u64,
     cycles: Option<u64>,
     kanata: Option<(u64, u64)>,
@@ -74,7 +74,7 @@ pub(crate) fn run_program<'py>(
     })?;
     let mut simulation =
         Simulation::new(&model, program, process).map_err(|error| bad_input(format!("core {core}: {error}")))?;
-    let slice = if matches!(model, CoreModel::Functional) { SLICE_OF_INSTRUCTIONS } else { SLICE_OF_CYCLES };
+    let slice = if model.has_time() { SLICE_OF_CYCLES } else { SLICE_OF_INSTRUCTIONS };
     let limit = cycles.unwrap_or(u64::MAX);
     let (mut shown, mut hidden) = (Progress::new(progress), Progress::new(None));
     let (simulation, result, diagram) = py.detach(move || {

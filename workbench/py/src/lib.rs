@@ -36,7 +36,7 @@ mod _native {
         Engine, Network, collectives, engine_header, engines, kit_checks, networks, poll_work_ns, unknown_name,
     };
     #[pymodule_export]
-    use super::chip::{chip_cores, chip_designs, chip_protocol, run_on_chip};
+    use super::chip::{chip_cores, chip_designs, chip_parameters, chip_protocol, run_on_chip};
     #[pymodule_export]
     use super::columns::result_columns;
     #[pymodule_export]

@@ -78,13 +78,15 @@ impl ParameterSet {
         change: impl FnOnce(&mut P),
     ) -> Result<(), ParameterError> {
         let mut typed = self.typed::<P>();
+        // A parameter that has no effect beside others may have another value here than in the set.
+        let before = typed.values();
         change(&mut typed);
         let values = typed.values();
         for (spec, &value) in self.specs.iter().zip(&values) {
             spec.check(value)?;
         }
-        for (parameter, value) in self.values.iter_mut().zip(values) {
-            if parameter.value != value {
+        for ((parameter, value), before) in self.values.iter_mut().zip(values).zip(before) {
+            if before != value {
                 *parameter = Parameter { value, source: source.clone() };
             }
         }

@@ -24,6 +24,18 @@ pub enum Source {
 }
 
 impl Source {
+    /// Printed in the publication `key`, or following from it.
+    #[must_use]
+    pub const fn paper(key: &'static str, place: &'static str) -> Self {
+        Self::Paper { key: Cow::Borrowed(key), place: Cow::Borrowed(place) }
+    }
+
+    /// Assumed: why this value is sensible.
+    #[must_use]
+    pub const fn assumed(why: &'static str) -> Self {
+        Self::Assumed(Cow::Borrowed(why))
+    }
+
     /// The word in tables and files.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -60,7 +72,7 @@ impl<T> Sourced<T> {
     /// Printed in the publication `key`, or following from it.
     #[must_use]
     pub const fn paper(value: T, key: &'static str, place: &'static str) -> Self {
-        Self { value, source: Source::Paper { key: Cow::Borrowed(key), place: Cow::Borrowed(place) } }
+        Self { value, source: Source::paper(key, place) }
     }
 
     /// Measured: on what, and how.
@@ -72,6 +84,6 @@ impl<T> Sourced<T> {
     /// Assumed: why this value is sensible.
     #[must_use]
     pub const fn assumed(value: T, why: &'static str) -> Self {
-        Self { value, source: Source::Assumed(Cow::Borrowed(why)) }
+        Self { value, source: Source::assumed(why) }
     }
 }

@@ -88,6 +88,16 @@ impl Domain {
     }
 }
 
+impl fmt::Display for Domain {
+    /// The ends of a range without their unit, or the words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Range { low, high, .. } => write!(f, "{low} to {high}"),
+            Self::Choice(words) => f.write_str(&words.join(", ")),
+        }
+    }
+}
+
 /// A value of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
@@ -129,6 +139,8 @@ pub struct ParameterSpec {
     pub meaning: &'static str,
     /// For the number of entries of the engine's structure: which entries it holds.
     pub holds: Option<Holds>,
+    /// For a choice in whose place the user may give a file: what the file is.
+    pub file: Option<&'static str>,
 }
 
 impl ParameterSpec {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The types that fields of parameter structs have.
 
-use super::{Parameter, ParameterSpec, Unit, Value};
+use super::{Parameter, ParameterError, ParameterSpec, Source, Sourced, Unit, Value};
 use crate::time::{Clock, Cycles, Picos};
 
 /// A struct whose fields are parameters; derived.
@@ -18,6 +18,25 @@ pub trait Parameters: Sized {
 
     /// The values, in the order of [`SPECS`](Self::SPECS).
     fn values(&self) -> Vec<Value>;
+
+    /// Whether every value is in its domain, which those of a [`ParameterSet`](super::ParameterSet) are.
+    ///
+    /// # Errors
+    /// [`ParameterError::Bad`].
+    fn check_domains(&self) -> Result<(), ParameterError> {
+        Self::SPECS.iter().zip(self.values()).try_for_each(|(spec, value)| spec.check(value).map(drop))
+    }
+}
+
+/// How a parameter of a nested struct is embedded: the entries of a table of `#[parameter(nested, embed = TABLE)]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Embedded {
+    /// It is no parameter here and has this value.
+    Fixed(Value),
+    /// It has another name and meaning; of several parameters with one name, all have its value.
+    As(&'static str, &'static str),
+    /// It has a smaller range.
+    Range(u64, u64),
 }
 
 /// A parameter struct beside which one with sources is derived: `#[parameters(sourced = Name)]`.
@@ -28,6 +47,37 @@ pub trait SourcedParameters: Parameters {
     /// The values and sources, in the order of [`SPECS`](Parameters::SPECS).
     /// [`ParameterSet::from_sourced`](super::ParameterSet::from_sourced) calls it.
     fn parameters(sourced: Self::Sourced) -> Vec<Parameter>;
+}
+
+/// The sources of the values of a preset: each with the keys of the values that have it, with spaces between them.
+pub type ValueSources = &'static [(Source, &'static str)];
+
+/// The values of a preset in code, with their sources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PresetValues<P> {
+    /// The values.
+    pub values: P,
+    /// Where they come from.
+    pub sources: ValueSources,
+}
+
+impl<P: Parameters> PresetValues<P> {
+    /// The values and sources, in the order of [`SPECS`](Parameters::SPECS).
+    ///
+    /// # Panics
+    /// When a value has no source or several, or there is a source for something else. Each preset has a test.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let keys: Vec<_> = self.sources.iter().flat_map(|(_, keys)| keys.split_whitespace()).collect();
+        for key in &keys {
+            assert!(P::SPECS.iter().any(|spec| spec.key == *key), "source of `{key}`: there is no such parameter");
+            assert!(keys.iter().filter(|other| *other == key).count() == 1, "`{key}`: has several sources");
+        }
+        let of = |key: &str| self.sources.iter().find(|(_, keys)| keys.split_whitespace().any(|known| known == key));
+        let source = |key| of(key).unwrap_or_else(|| panic!("`{key}`: has no source")).0.clone();
+        let values = P::SPECS.iter().zip(self.values.values());
+        values.map(|(spec, value)| Sourced { value, source: source(spec.key) }).collect()
+    }
 }
 
 /// An enum whose variants are the words of a parameter; derived.

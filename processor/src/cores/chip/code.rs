@@ -88,7 +88,7 @@ impl Decoded {
             (_, InstructionClass::Multiply) if word & 0x7f == 0x3b => latencies.multiply_word,
             (_, InstructionClass::Multiply) => latencies.multiply,
             (_, InstructionClass::Divide) => latencies.divide,
-            (_, class) => latencies.float.of(class).unwrap_or(latencies.integer),
+            (_, class) => config.float.of(class).unwrap_or(latencies.integer),
         };
         Self {
             operation,

@@ -2,12 +2,13 @@
 //! Configuration of a chip.
 
 use mb_core::ParameterError;
+use mb_core::parameters::{Choice, Embedded, ParameterSpec, Parameters, Value};
 
 use crate::FloatLatencies;
 use crate::predictor::{Direction, PredictorConfig};
 
 /// Which contexts of a core fetch in a cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
 pub enum FetchPolicy {
     /// The contexts with the fewest instructions between fetch and issue (Tullsen et al., *Exploiting
     /// Choice*, ISCA 1996, section 5.2).
@@ -38,82 +39,162 @@ pub enum IssueOrder {
     },
 }
 
+/// The words of [`IssueOrder`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+enum IssueKind {
+    OutOfOrder,
+    InOrder,
+    Blocking,
+}
+
+/// The parameters of [`IssueOrder`].
+#[derive(mb_core::Parameters)]
+struct OrderParameters {
+    /// Order of issue: as operands become ready, each context in program order, or one instruction at a time.
+    #[parameter]
+    order: IssueKind,
+    /// Cycles that a core with one instruction at a time (`blocking`) may be ahead of the chip.
+    #[parameter(range = 1..=1024, unit = Cycles)]
+    slack: u64,
+}
+
+impl Parameters for IssueOrder {
+    const SPECS: &'static [ParameterSpec] = OrderParameters::SPECS;
+
+    fn from_values(values: &[Value]) -> Self {
+        let OrderParameters { order, slack } = Parameters::from_values(values);
+        match order {
+            IssueKind::OutOfOrder => Self::OutOfOrder,
+            IssueKind::InOrder => Self::InOrder,
+            IssueKind::Blocking => Self::Blocking { slack },
+        }
+    }
+
+    fn values(&self) -> Vec<Value> {
+        let (order, slack) = match *self {
+            Self::OutOfOrder => (IssueKind::OutOfOrder, 1),
+            Self::InOrder => (IssueKind::InOrder, 1),
+            Self::Blocking { slack } => (IssueKind::Blocking, slack),
+        };
+        OrderParameters { order, slack }.values()
+    }
+}
+
 /// Cycles from the issue of an instruction to the issue of one that needs its result. Units are
 /// pipelined: each accepts an instruction in every cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 pub struct Latencies {
-    /// Integer operations, and fences once they may complete.
+    /// Latency of integer operations, and of fences once they may complete.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub integer: u64,
-    /// Multiplication of words (mulw).
+    /// Latency of a multiplication of 32 bits.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub multiply_word: u64,
-    /// Multiplication of double words.
+    /// Latency of a multiplication of 64 bits.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub multiply: u64,
-    /// Division.
+    /// Latency of a division.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub divide: u64,
-    /// Floating-point operations.
-    pub float: FloatLatencies,
     /// From the issue of a branch to its resolution, and to its link value.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub branch: u64,
     /// From the access of a load to its value at the earliest; the memory may take longer.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub load: u64,
     /// From the issue of a store to its completion.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub store: u64,
-    /// From the access of an atomic to its value at the earliest. Atomics access memory when they
-    /// are the oldest of their context.
+    /// From the access of an atomic to its value at the earliest; it is the oldest of its context then.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub synchronisation: u64,
 }
 
 /// Configuration of a chip: equal cores, each with equal contexts. All cores use one memory system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
+#[parameters(preset)]
 pub struct ChipConfig {
-    /// Cores, 1 to 64.
+    /// Cores.
+    #[parameter(range = 1..=ChipConfig::MAX_CORES as u64)]
     pub cores: usize,
-    /// Contexts of each core, 1 to 8.
+    /// Hardware thread contexts of a core.
+    #[parameter(range = 1..=ChipConfig::MAX_CONTEXTS as u64)]
     pub contexts: usize,
-    /// Instructions fetched by a core in a cycle.
+    /// Instructions that a core fetches in a cycle.
+    #[parameter(range = 1..=64)]
     pub fetch_width: u32,
-    /// Contexts that fetch in a cycle.
+    /// Contexts from which a core fetches in a cycle.
+    #[parameter(range = 1..=8)]
     pub fetch_threads: u32,
-    /// Which contexts fetch.
+    /// Which contexts fetch: those with the fewest instructions before issue, or in turns.
+    #[parameter]
     pub fetch_policy: FetchPolicy,
     /// Priority of each context in fetch, before the policy; lower values fetch first.
+    #[parameter(fixed = [0; ChipConfig::MAX_CONTEXTS])]
     pub priorities: [u8; ChipConfig::MAX_CONTEXTS],
-    /// Aligned bytes that an access of the instruction cache delivers: a power of two, 4 to 64, and not
-    /// more than a line of the memory system.
+    /// Aligned bytes that an access of the instruction cache reads: a power of two, and not more than a line.
+    #[parameter(range = 4..=64)]
     pub fetch_block: u64,
-    /// Instructions of a context between fetch and rename, 1 to 64.
+    /// Instructions of a context between fetch and rename.
+    #[parameter(range = 1..=64)]
     pub fetch_queue: usize,
-    /// Cycles from fetch to rename, at least 1; includes the hit time of the instruction cache.
+    /// Cycles from fetch to rename; includes the hit time of the instruction cache.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub front_end: u64,
-    /// Cycles from the fetch of a branch that is predicted taken without a BTB entry to fetch from
-    /// its target: 1 to `front_end`.
+    /// Cycles until a branch that is predicted taken without a target in the BTB redirects fetch; at most `front_end`.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub misfetch: u64,
-    /// Cycles from the resolution of a mispredicted branch to fetch from the correct address, at least 1.
+    /// Cycles from the end of a mispredicted branch to the next fetch of its context.
+    #[parameter(range = 1..=63, unit = Cycles)]
     pub redirect: u64,
     /// Instructions that a core renames in a cycle.
+    #[parameter(range = 1..=64)]
     pub rename_width: u32,
-    /// Entries of the instruction queue of a core, shared by its contexts. An instruction holds one
-    /// from rename to issue.
+    /// Entries of a core's instruction queue, which an instruction holds from rename to issue.
+    #[parameter(range = 1..=ChipConfig::MAX_REGISTERS as u64)]
     pub instruction_queue: usize,
-    /// Physical registers of a core beyond the architectural ones, shared by its contexts.
+    /// Physical registers of a core beyond the architectural ones.
+    #[parameter(range = 1..=ChipConfig::MAX_REGISTERS as u64)]
     pub rename_registers: usize,
-    /// Instructions of a context between rename and commit, 1 to 64.
+    /// Instructions of a context between rename and commit.
+    #[parameter(range = 1..=ChipConfig::MAX_ENTRIES as u64)]
     pub reorder_buffer: usize,
-    /// Loads, stores and atomics of a context between rename and commit, 1 to 64.
+    /// Loads, stores and atomics of a context between rename and commit.
+    #[parameter(range = 1..=ChipConfig::MAX_ENTRIES as u64)]
     pub load_store_queue: usize,
-    /// Instructions issued by a core in a cycle: its units, each of which executes every
-    /// instruction.
+    /// Units of a core, each of which executes every instruction: instructions issued in a cycle.
+    #[parameter(range = 1..=64)]
     pub issue_width: u32,
     /// Order of issue.
+    #[parameter(nested)]
     pub order: IssueOrder,
     /// Latencies.
+    #[parameter(nested, prefix = "latency_")]
     pub latencies: Latencies,
-    /// Instructions committed by a core in a cycle.
+    /// Latencies of floating-point operations.
+    #[parameter(nested, prefix = "float_", about = "Floating point", embed = FLOAT)]
+    pub float: FloatLatencies,
+    /// Instructions that a core commits in a cycle.
+    #[parameter(range = 1..=64)]
     pub commit_width: u32,
     /// Branch prediction of a core. Counters and BTB are shared by the contexts; history and return
     /// stack belong to a context.
+    #[parameter(nested, embed = PREDICTOR)]
     pub predictor: PredictorConfig,
 }
+
+const LATENCY: Embedded = Embedded::Range(1, ChipConfig::MAX_LATENCY);
+const FLOAT: &[(&str, Embedded)] = &[
+    ("simple", LATENCY),
+    ("convert", LATENCY),
+    ("add", LATENCY),
+    ("multiply", LATENCY),
+    ("fused", LATENCY),
+    ("divide", LATENCY),
+    ("square_root", LATENCY),
+];
+/// Instructions begin at multiples of 2.
+const PREDICTOR: &[(&str, Embedded)] = &[("address_shift", Embedded::Fixed(Value::Whole(1)))];
 
 impl ChipConfig {
     /// Most cores of a chip.
@@ -127,9 +208,6 @@ impl ChipConfig {
     /// Longest latency, and most cycles of a front end.
     pub const MAX_LATENCY: u64 = 63;
 
-    /// Most cycles of a slack.
-    pub const MAX_SLACK: u64 = 1024;
-
     /// Whether each stage takes one instruction in a cycle.
     pub(super) const fn is_narrow(&self) -> bool {
         self.fetch_width == 1 && self.rename_width == 1 && self.issue_width == 1 && self.commit_width == 1
@@ -142,31 +220,8 @@ impl ChipConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
+        self.check_domains()?;
         let refuse = |text: String| Err(ParameterError::Contradiction(text));
-        for (name, width) in [
-            ("fetch_width", self.fetch_width),
-            ("fetch_threads", self.fetch_threads),
-            ("rename_width", self.rename_width),
-            ("issue_width", self.issue_width),
-            ("commit_width", self.commit_width),
-        ] {
-            if width == 0 {
-                return refuse(format!("{name} is 0; expected at least 1"));
-            }
-        }
-        for (name, entries, limit) in [
-            ("cores", self.cores, Self::MAX_CORES),
-            ("contexts", self.contexts, Self::MAX_CONTEXTS),
-            ("fetch_queue", self.fetch_queue, Self::MAX_ENTRIES),
-            ("reorder_buffer", self.reorder_buffer, Self::MAX_ENTRIES),
-            ("load_store_queue", self.load_store_queue, Self::MAX_ENTRIES),
-            ("instruction_queue", self.instruction_queue, Self::MAX_REGISTERS),
-            ("rename_registers", self.rename_registers, Self::MAX_REGISTERS),
-        ] {
-            if entries == 0 || entries > limit {
-                return refuse(format!("{name} is {entries}; expected 1 to {limit}"));
-            }
-        }
         if self.is_blocking() && (self.contexts != 1 || !self.is_narrow()) {
             return refuse(format!(
                 "order is Blocking with {} contexts, and widths of fetch, rename, issue and commit of {}, {}, {} and {}; \
@@ -174,35 +229,10 @@ impl ChipConfig {
                 self.contexts, self.fetch_width, self.rename_width, self.issue_width, self.commit_width
             ));
         }
-        if let IssueOrder::Blocking { slack } = self.order
-            && !(1..=Self::MAX_SLACK).contains(&slack)
-        {
-            return refuse(format!("slack is {slack} cycles; expected 1 to {}", Self::MAX_SLACK));
-        }
-        if !self.fetch_block.is_power_of_two() || !(4..=64).contains(&self.fetch_block) {
+        if !self.fetch_block.is_power_of_two() {
             return refuse(format!("fetch_block is {} bytes; expected a power of two, 4 to 64", self.fetch_block));
         }
-        let l = &self.latencies;
-        for (name, cycles) in [
-            ("front_end", self.front_end),
-            ("redirect", self.redirect),
-            ("latency of integer operations", l.integer),
-            ("latency of multiply_word", l.multiply_word),
-            ("latency of multiply", l.multiply),
-            ("latency of divide", l.divide),
-            ("latency of branch", l.branch),
-            ("latency of load", l.load),
-            ("latency of store", l.store),
-            ("latency of synchronisation", l.synchronisation),
-        ]
-        .into_iter()
-        .chain(l.float.named())
-        {
-            if cycles == 0 || cycles > Self::MAX_LATENCY {
-                return refuse(format!("{name} is {cycles} cycles; expected 1 to {}", Self::MAX_LATENCY));
-            }
-        }
-        if self.misfetch == 0 || self.misfetch > self.front_end {
+        if self.misfetch > self.front_end {
             return refuse(format!(
                 "misfetch is {} cycles; expected 1 to {}, the cycles of front_end",
                 self.misfetch, self.front_end

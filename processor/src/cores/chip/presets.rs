@@ -1,28 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Presets: the processors of Crowley et al. (`crowley2000`), Tables 3 and 4.
 //!
-//! Given in the tables: widths, contexts and cores, units, queues, BTB and return stack, latencies.
-//! Given in section 3.3: up to 8 instructions from 2 contexts in a cycle, units that execute every
-//! instruction, 1 to 8 of them.
-//!
-//! Assumed, for all presets:
-//!
-//! - The registers of Table 4 are rename registers: 100 of the SMT core, and the same number divided
-//!   among the cores of a chip multiprocessor.
-//! - Latencies of floating point are those of Tullsen et al. (*Exploiting Choice*, ISCA 1996).
-//! - Multiplication takes 8 cycles for words and 16 for double words. Units are pipelined.
-//! - ICOUNT fetch policy, gshare with 2048 counters and 11 branches of history, a BTB of 64 sets of
-//!   4 ways.
-//! - 3 cycles from fetch to rename, 2 to redirect fetch when a BTB entry is missing, 1 after a
-//!   branch resolves.
-//! - Fetch blocks of 32 bytes; 16 instructions of a context between fetch and rename, or 32 in the
-//!   SMT core, whose front end holds three fetches of 8; 64 between rename and commit, 32 of them in
-//!   the load/store queue. Rename and commit are as wide as issue
-//!   of the largest preset: 8, 1 or 2.
+//! Units are pipelined, and the registers of Table 4 are rename registers: 100 of the SMT core, and the same number
+//! divided among the cores of a chip multiprocessor.
+
+use mb_core::parameters::{PresetValues, Source, ValueSources};
 
 use super::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 use crate::FloatLatencies;
 use crate::predictor::{Direction, PredictorConfig};
+
+const fn paper(place: &'static str) -> Source {
+    Source::paper("crowley2000", place)
+}
+
+/// The sources of all presets.
+const SOURCES: ValueSources = &[
+    (paper("table 4; figures 3 and 4 have 1 to 8 units"), "cores contexts issue_width"),
+    (paper("table 4"), "fetch_width instruction_queue return_stack"),
+    (paper("section 3.3: fetch from at most two threads"), "fetch_threads"),
+    (
+        Source::assumed("section 3.3 does not say; the best of the policies in the SMT papers it builds on"),
+        "fetch_policy",
+    ),
+    (Source::assumed("8 instructions of 4 bytes"), "fetch_block"),
+    (Source::assumed("not given; the fetches of the three cycles before rename, and one more"), "fetch_queue"),
+    (Source::assumed("no pipeline is given"), "front_end misfetch redirect"),
+    (Source::assumed("as wide as fetch"), "rename_width commit_width"),
+    (
+        Source::assumed(
+            "table 4 has 100 for the SMT beyond the architectural ones, and as many for all cores of a CMP together",
+        ),
+        "rename_registers",
+    ),
+    (Source::assumed("not given; rename registers and instruction queue fill first"), "reorder_buffer"),
+    (Source::assumed("not given; half of the reorder buffer"), "load_store_queue"),
+    (Source::assumed("table 4 gives instruction queues and registers beyond the architectural ones"), "order"),
+    (Source::assumed("without effect: several instructions are under way"), "slack"),
+    (
+        paper("table 3"),
+        "latency_integer latency_divide latency_branch latency_load latency_store latency_synchronisation",
+    ),
+    (paper("table 3, read as 8 cycles for 32 bits and 16 for 64"), "latency_multiply_word latency_multiply"),
+    (
+        Source::paper("Tullsen et al., Exploiting Choice (ISCA 1996)", "table 1"),
+        "float_simple float_convert float_add float_multiply float_fused float_divide",
+    ),
+    (Source::assumed("as long as a division"), "float_square_root"),
+    (Source::assumed("the paper gives the BTB only"), "predictor predictor_counters"),
+    (Source::assumed("as many bits as select a counter"), "predictor_history"),
+    (paper("table 4: 256 entries; four ways are assumed"), "btb_sets"),
+    (Source::assumed("table 4 gives 256 entries and no ways"), "btb_ways"),
+];
+
+/// A chip of these presets with the sources of its values.
+#[must_use]
+pub const fn crowley2000(values: ChipConfig) -> PresetValues<ChipConfig> {
+    PresetValues { values, sources: SOURCES }
+}
 
 /// Table 3.
 const LATENCIES: Latencies = Latencies {
@@ -30,7 +65,6 @@ const LATENCIES: Latencies = Latencies {
     multiply_word: 8,
     multiply: 16,
     divide: 16,
-    float: FloatLatencies::TULLSEN1996,
     branch: 2,
     load: 1,
     store: 1,
@@ -59,6 +93,7 @@ const fn multiprocessor(cores: usize, width: u32, rename_registers: usize) -> Ch
         issue_width: width,
         order: IssueOrder::OutOfOrder,
         latencies: LATENCIES,
+        float: FloatLatencies::TULLSEN1996,
         commit_width: width,
         predictor: PredictorConfig {
             direction: Direction::Gshare { entries: 2048, history: 11 },

@@ -8,6 +8,7 @@
 //! sret, wfi and sfence.vma execute at commit, and nothing after them is fetched before.
 
 use mb_core::ParameterError;
+use mb_core::parameters::Parameters;
 
 use super::code::Kind;
 use super::commit::Waits;
@@ -277,7 +278,7 @@ impl Chip {
         states: &[HartState],
         cycle: u64,
     ) -> Result<Self, ParameterError> {
-        translation.check()?;
+        translation.check_domains()?;
         if states.len() != config.harts() {
             let text = format!("states: found {}, expected one for each of {} harts", states.len(), config.harts());
             return Err(ParameterError::Contradiction(text));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! TLBs of a core and the hardware that walks page tables through its caches.
 
-use mb_core::ParameterError;
-
 use super::across::{crosses, misaligned};
 use super::code::Kind;
 use super::context::Context;
@@ -22,11 +20,14 @@ use crate::memory::system::{AddressKind, MemoryAnswer, MemoryRequest, MemorySyst
 /// table is a load of the core, which begins in the cycle in which the value before it is known, so
 /// that a walk costs what caches and memory say. The access continues in the cycle in which the last
 /// entry is known. Walks may be speculative; invalid entries are not kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
+#[parameters(preset)]
 pub struct TranslationConfig {
-    /// Entries of the instruction TLB, 1 to 1024.
+    /// Entries of the instruction TLB.
+    #[parameter(range = 1..=1024)]
     pub instruction_entries: usize,
-    /// Entries of the data TLB, 1 to 1024.
+    /// Entries of the data TLB.
+    #[parameter(range = 1..=1024)]
     pub data_entries: usize,
 }
 
@@ -36,19 +37,6 @@ impl Default for TranslationConfig {
     /// Intel Technology Journal, 2001) have this size for one context.
     fn default() -> Self {
         Self { instruction_entries: 64, data_entries: 64 }
-    }
-}
-
-impl TranslationConfig {
-    pub(super) fn check(&self) -> Result<(), ParameterError> {
-        for (name, entries) in [("instruction_entries", self.instruction_entries), ("data_entries", self.data_entries)]
-        {
-            if !(1..=1024).contains(&entries) {
-                let text = format!("{name}: found {entries}, expected 1 to 1024 entries of a TLB");
-                return Err(ParameterError::Contradiction(text));
-            }
-        }
-        Ok(())
     }
 }
 

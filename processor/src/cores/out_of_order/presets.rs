@@ -2,23 +2,15 @@
 //! Presets: cores of publications and products, each with its caches.
 
 use mb_core::Cycles;
+use mb_core::parameters::{Source, ValueSources};
 
 use super::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 use crate::FloatLatencies;
 use crate::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use crate::predictor::{Direction, PredictorConfig};
 
-/// The embedded processor of Hemmert et al. (`hemmert2007`), Table 2, after the PowerPC 440.
-///
-/// - From the table: fetch, issue and commit widths 2, 2 and 3; RUU 16, LSQ 4; L1 caches of 32 KB
-///   with 64 ways, no L2; latencies of 1 and 10 cycles; 2 integer units, 1 multiplier; 128 bits per
-///   cycle; 1 memory port.
-/// - Defaults of sim-outorder, which Hemmert et al. used: fetch queue 4, 3 cycles after a
-///   misprediction, 2048 counters, a BTB of 512 sets of 4 ways, a return stack of 8; multiplication
-///   in 3 cycles (interval 1) and division in 20 (interval 19) on the same unit; floating
-///   point with its latencies, on one unit; loads wait for the
-///   addresses of all earlier stores; unlimited accesses to the instruction cache.
-/// - Not given: the line length, which is the argument `line`; the PowerPC 440 has 32 bytes.
+/// The embedded processor of Hemmert et al. (`hemmert2007`), Table 2, after the PowerPC 440, with lines of `line`
+/// bytes. [`PPC440`] has the sources.
 #[must_use]
 pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
     let core = OutOfOrderConfig {
@@ -69,26 +61,10 @@ pub fn ppc440(line: u64) -> (OutOfOrderConfig, HierarchyConfig) {
 }
 
 /// A 64-bit core of a current network adapter: the Arm Cortex-A72, of which a `BlueField-2` has
-/// eight (NVIDIA, *`BlueField-2` DPU User Guide*, introduction).
+/// eight (NVIDIA, *`BlueField-2` DPU User Guide*, introduction). [`CORTEX_A72`] has the sources.
 ///
-/// Values by source:
-///
-/// - Arm UAN 0016A, *Cortex-A72 Software Optimization Guide* (2015): 3 instructions decoded in a
-///   cycle; eight pipes, among them two integer, one multi-cycle, one load and one store pipe; load
-///   to use 4 cycles.
-/// - Arm 100095, *Cortex-A72 Technical Reference Manual*: caches of 48 KB with 3 ways and 32 KB
-///   with 2 ways, lines of 64 bytes; a global history, a BTB, a return stack.
-/// - LLVM's `AArch64SchedA57.td`, which also serves the A72: 128 operations in the ROB; 14 cycles
-///   lost by a misprediction; a 64-bit multiplication in 5 cycles (interval 1), a division in 35 on
-///   the same pipe.
-/// - tomshardware.com, *ARM Cortex-A72 Architecture* (2015): a BTB of 2000 entries or more, here
-///   512 sets of 4 ways.
-///
-/// Assumed: the 14 lost cycles are 8 from fetch to dispatch, 5 after the branch resolves, and 1 of
-/// waiting for issue; a fetch queue of 32 and fetch blocks of 16 bytes; one load or store address
-/// in a cycle, and a port for each; an LSQ of 32 and 6 MSHRs; 4096 counters, 12 branches of
-/// history, 8 return addresses; 1 cycle for a misfetch; predicted memory dependences; 3 commits in
-/// a cycle; in place of memory an L2 that always hits, with 20 cycles and 128 bits per cycle.
+/// The 14 cycles that a misprediction loses are 8 from fetch to dispatch, 5 after the branch resolves, and 1 of waiting
+/// for issue. In place of memory there is an L2 that always hits.
 ///
 /// Not modelled: the eight-entry issue queue of each pipe, and the branch pipe (branches use the
 /// integer units).
@@ -141,3 +117,97 @@ pub fn cortex_a72() -> (OutOfOrderConfig, HierarchyConfig) {
     };
     (core, hierarchy)
 }
+
+/// The sources of a core and of its caches.
+pub type CoreSources = (ValueSources, ValueSources);
+
+const SIM_OUTORDER: &str = "a default of sim-outorder, which Hemmert et al. used";
+
+/// The sources of [`ppc440`].
+pub const PPC440: CoreSources = {
+    const fn paper(place: &'static str) -> Source {
+        Source::paper("hemmert2007", place)
+    }
+    (
+        &[
+            (
+                paper("table 2"),
+                "fetch_width decode_width issue_width commit_width rob lsq integer_units multiply_units",
+            ),
+            (Source::assumed("one line"), "fetch_block"),
+            (Source::assumed(SIM_OUTORDER), "fetch_queue front_end integer_latency integer_interval"),
+            (Source::assumed(SIM_OUTORDER), "multiply_latency multiply_interval divide_units divide_latency"),
+            (Source::assumed(SIM_OUTORDER), "divide_interval float_units float_simple float_convert float_add"),
+            (Source::assumed(SIM_OUTORDER), "float_multiply float_divide float_square_root"),
+            (Source::assumed("a multiplication and an addition of sim-outorder"), "float_fused"),
+            (Source::assumed(SIM_OUTORDER), "address_units address_latency address_interval disambiguation predictor"),
+            (Source::assumed(SIM_OUTORDER), "predictor_counters btb_sets btb_ways return_stack"),
+            (Source::assumed("the predictor `bimodal` has none"), "predictor_history"),
+            (Source::assumed("instructions of the PowerPC have 4 bytes"), "address_shift"),
+            (Source::assumed(SIM_OUTORDER), "mispredict_penalty misfetch_penalty"),
+        ],
+        &[
+            (
+                paper("table 2"),
+                "cores instruction_bytes instruction_ways instruction_hit data_bytes data_ways data_hit",
+            ),
+            (paper("table 2"), "data_ports memory_latency memory_bits"),
+            (Source::assumed("not given; the PowerPC 440 has 32 bytes"), "instruction_line data_line"),
+            (
+                Source::assumed(SIM_OUTORDER),
+                "instruction_write instruction_allocate instruction_lookup data_write data_allocate data_lookup",
+            ),
+            (Source::assumed("sim-outorder does not limit them"), "instruction_ports instruction_mshrs data_mshrs"),
+            (Source::assumed("there is one core"), "coherence line_upgrade line_transfer"),
+        ],
+    )
+};
+
+/// The sources of [`cortex_a72`].
+pub const CORTEX_A72: CoreSources = {
+    const GUIDE: Source = Source::paper("Arm UAN 0016A, Cortex-A72 Software Optimization Guide (2015)", "section 2");
+    const MANUAL: Source = Source::paper("Arm 100095, Cortex-A72 Technical Reference Manual", "sections 5 to 7");
+    const LLVM: Source = Source::paper("LLVM, AArch64SchedA57.td", "which also serves the A72");
+    (
+        &[
+            (
+                GUIDE,
+                "decode_width issue_width integer_units integer_latency integer_interval multiply_units float_units",
+            ),
+            (LLVM, "rob multiply_latency multiply_interval divide_units divide_latency divide_interval"),
+            (LLVM, "float_simple float_convert float_add float_multiply float_fused float_divide float_square_root"),
+            (
+                Source::assumed("parts of the 14 cycles of a misprediction in LLVM's AArch64SchedA57.td"),
+                "front_end mispredict_penalty",
+            ),
+            (MANUAL, "predictor"),
+            (
+                Source::paper("tomshardware.com, ARM Cortex-A72 Architecture (2015)", "a BTB of 2000 entries or more"),
+                "btb_sets btb_ways",
+            ),
+            (Source::assumed("not given"), "fetch_width fetch_queue fetch_block commit_width lsq"),
+            (Source::assumed("one load or store address in a cycle"), "address_units address_latency address_interval"),
+            (Source::assumed("memory dependences are predicted"), "disambiguation"),
+            (Source::assumed("not given"), "predictor_counters predictor_history return_stack misfetch_penalty"),
+            (Source::assumed("some instructions have 2 bytes"), "address_shift"),
+        ],
+        &[
+            (MANUAL, "instruction_bytes instruction_ways instruction_line data_bytes data_ways data_line"),
+            (
+                Source::assumed("load to use takes 4 cycles (Arm UAN 0016A), one of which computes the address"),
+                "data_hit",
+            ),
+            (Source::assumed("as the data cache"), "instruction_hit instruction_mshrs"),
+            (Source::assumed("`front_end` includes the lookup"), "instruction_lookup"),
+            (Source::assumed("a lookup takes as long as a hit"), "data_lookup"),
+            (Source::assumed("one block of instructions in a cycle"), "instruction_ports"),
+            (Source::assumed("a port for loads and one for stores"), "data_ports"),
+            (
+                Source::assumed("not given"),
+                "data_mshrs instruction_write instruction_allocate data_write data_allocate",
+            ),
+            (Source::assumed("an L2 that always hits"), "memory_latency memory_bits"),
+            (Source::assumed("there is one core"), "cores coherence line_upgrade line_transfer"),
+        ],
+    )
+};

@@ -2,89 +2,120 @@
 //! Parameters of the coherent memory.
 
 use mb_core::ParameterError;
+use mb_core::parameters::{Embedded, Parameters, Value};
 
 use super::protocol::DeviceTransactions;
 
 /// A cache of a node: lines of 64 bytes, replacement least recently used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 pub struct NodeCacheConfig {
     /// Size in bytes.
+    #[parameter(range = 1..=1 << 30)]
     pub bytes: u64,
-    /// Associativity, 1 to 64.
+    /// Ways.
+    #[parameter(range = 1..=64)]
     pub ways: u64,
-    /// L1: from an access to its value, and to the lookup in the L2 on a miss. L2: from a lookup to
-    /// its result. At least 1.
+    /// L1: from an access to its value, and to the lookup in the L2 on a miss. L2: from a lookup to its result.
+    #[parameter(range = 1..=MOST, unit = Cycles)]
     pub hit: u64,
-    /// L1: accesses in a cycle. L2: cycles from a lookup of the core to the next one. At least 1.
+    /// L1: accesses in a cycle. L2: cycles from a lookup of the core to the next one.
+    #[parameter(range = 1..=64)]
     pub ports: u64,
-    /// L1: lines that it waits for; at least 2, because an access may need two lines. Not used in L2.
+    /// Lines that an L1 waits for. Not used in L2.
+    // At least 2, because an access may need two lines.
+    #[parameter(range = 2..=1024)]
     pub mshrs: usize,
 }
 
 /// The switch: a tree of links in both directions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
 pub struct SwitchConfig {
-    /// Subtrees of a switch, 2 to 64.
+    /// Subtrees of a switch.
+    #[parameter(range = 2..=64)]
     pub fan_out: usize,
-    /// Bytes that a link transports in one of its cycles, 1 to 64.
+    /// Bytes that a link transports in one of its cycles.
+    #[parameter(range = 1..=64)]
     pub link: u64,
-    /// Core cycles of a cycle of the switch, at least 1.
+    /// Core cycles of a cycle of the switch.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub period: u64,
-    /// Cycles of the switch that the head of a message takes for a link, at least 1.
+    /// Cycles of the switch that the head of a message takes for a link.
+    #[parameter(range = 1..=1024, unit = Cycles)]
     pub hop: u64,
     /// Bytes of a message without data; data come in addition.
+    #[parameter(range = 1..=1024)]
     pub header: u64,
     /// Core cycles of a message that stays in its node.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub local: u64,
 }
 
 /// Parameters of [`CoherentMemory`](super::CoherentMemory). Times are in core cycles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, mb_core::Parameters)]
+#[parameters(preset)]
 pub struct DirectoryConfig {
-    /// Nodes, each with a core, 1 to 64.
+    /// Nodes, each with a core.
+    #[parameter(range = 1..=64)]
     pub nodes: usize,
-    /// Contexts of a core, 1 to 64.
+    /// Contexts of a core.
+    #[parameter(range = 1..=64)]
     pub contexts: usize,
-    /// The instruction cache of a core.
-    pub instruction: NodeCacheConfig,
-    /// The data cache of a core: write-back, write-allocate.
-    pub data: NodeCacheConfig,
+    /// The instruction cache of a core, and its data cache: write-back, write-allocate.
+    #[parameter(nested, prefix = "l1.", about = "L1 caches of a core")]
+    pub l1: NodeCacheConfig,
     /// The private L2 of a core, exclusive of its L1 caches.
+    #[parameter(nested, prefix = "l2.", about = "L2 of a core", embed = L2)]
     pub l2: NodeCacheConfig,
-    /// Entries of the store buffer of a core, for stores, atomics and device accesses that are not
-    /// performed; at least 1.
+    /// Entries of the store buffer of a core, for stores, atomics and device accesses that are not performed.
+    #[parameter(range = 1..=1024)]
     pub store_buffer: usize,
-    /// Write-backs under way in a node from which on it refuses misses; at least 1.
+    /// Write-backs under way in a node from which on it refuses misses.
+    #[parameter(range = 1..=1024)]
     pub write_backs: usize,
     /// From the arrival of a request of another node in a cache controller to its answer.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub probe: u64,
     /// From the arrival of a message in a directory to its effect.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub directory: u64,
-    /// From the start of a message in a bank of the directory to that of the next one; at least 1.
+    /// From the start of a message in a bank of the directory to that of the next one.
+    #[parameter(range = 1..=MOST, unit = Cycles)]
     pub directory_interval: u64,
     /// From a read of memory to its data.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub memory: u64,
-    /// Ports of memory, interleaved by lines; at least 1.
+    /// Ports of memory, interleaved by lines.
+    #[parameter(range = 1..=64)]
     pub memory_ports: usize,
-    /// From the start of an access at a port to that of the next one; at least 1.
+    /// From the start of an access at a port to that of the next one.
+    #[parameter(range = 1..=MOST, unit = Cycles)]
     pub memory_interval: u64,
     /// The switch.
+    #[parameter(nested, prefix = "switch.", about = "Switch")]
     pub switch: SwitchConfig,
     /// From a device access at the head of the store buffer to its effect.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub device: u64,
-    /// Coherence operations of the device beside the L2 in a cycle; at least 1.
+    /// Coherence operations of the device beside the L2 in a cycle.
+    #[parameter(range = 1..=64)]
     pub device_operations: u64,
-    /// The cache that takes the lines that the device beside the L2 writes: 2, or 1 for the data cache of the
-    /// core, whose victim moves to the L2.
+    /// The cache that takes the lines that the device beside the L2 writes: 2, or 1 for the data cache of the core,
+    /// whose victim moves to the L2.
+    #[parameter(range = 1..=2)]
     pub device_level: u64,
-    /// For so long after a load-reserved, a request of another node for its line waits while the
-    /// reservation is held, so that a store-conditional gets its chance.
+    /// For so long after a load-reserved, a request of another node for its line waits while the reservation is held,
+    /// so that a store-conditional gets its chance.
+    #[parameter(range = 0..=MOST, unit = Cycles)]
     pub reservation_hold: u64,
-    /// The requests of the devices.
+    /// How the devices acquire lines.
+    #[parameter]
     pub design: DeviceTransactions,
     /// Whether a read of a locally modified line hands it over exclusively.
+    #[parameter]
     pub migratory: bool,
 }
+
+const L2: &[(&str, Embedded)] = &[("mshrs", Embedded::Fixed(Value::Whole(0)))];
 
 /// The longest time, in cycles.
 const MOST: u64 = 1 << 20;
@@ -107,8 +138,7 @@ impl DirectoryConfig {
         Self {
             nodes,
             contexts,
-            instruction: l1,
-            data: l1,
+            l1,
             l2: NodeCacheConfig { bytes: 512 << 10, ways: 8, hit: 10, ports: 1, mshrs: 0 },
             store_buffer: 8,
             write_backs: 8,
@@ -130,18 +160,8 @@ impl DirectoryConfig {
 
     /// Checks that the configuration is valid.
     pub(super) fn check(&self) -> Result<(), ParameterError> {
-        let range = |name: &str, value: u64, low: u64, high: u64| {
-            if (low..=high).contains(&value) {
-                return Ok(());
-            }
-            Err(ParameterError::Contradiction(format!("directory: {name} is {value}; expected {low} to {high}")))
-        };
-        range("nodes", self.nodes as u64, 1, 64)?;
-        range("contexts", self.contexts as u64, 1, 64)?;
-        let caches = [("instruction", &self.instruction), ("data", &self.data), ("l2", &self.l2)];
-        for (name, cache) in caches {
-            range(&format!("{name}.ways"), cache.ways, 1, 64)?;
-            range(&format!("{name}.bytes"), cache.bytes, 1, 1 << 30)?;
+        self.check_domains()?;
+        for (name, cache) in [("l1", &self.l1), ("l2", &self.l2)] {
             let set = cache.ways * 64;
             if !cache.bytes.is_multiple_of(set) || !(cache.bytes / set).is_power_of_two() {
                 return Err(ParameterError::Contradiction(format!(
@@ -149,29 +169,7 @@ impl DirectoryConfig {
                     cache.bytes, cache.ways
                 )));
             }
-            range(&format!("{name}.hit"), cache.hit, 1, MOST)?;
-            range(&format!("{name}.ports"), cache.ports, 1, 64)?;
         }
-        for (name, cache) in &caches[..2] {
-            range(&format!("{name}.mshrs"), cache.mshrs as u64, 2, 1 << 10)?;
-        }
-        range("store_buffer", self.store_buffer as u64, 1, 1 << 10)?;
-        range("write_backs", self.write_backs as u64, 1, 1 << 10)?;
-        range("probe", self.probe, 0, MOST)?;
-        range("directory", self.directory, 0, MOST)?;
-        range("directory_interval", self.directory_interval, 1, MOST)?;
-        range("memory", self.memory, 0, MOST)?;
-        range("memory_ports", self.memory_ports as u64, 1, 64)?;
-        range("memory_interval", self.memory_interval, 1, MOST)?;
-        range("switch.fan_out", self.switch.fan_out as u64, 2, 64)?;
-        range("switch.link", self.switch.link, 1, 64)?;
-        range("switch.period", self.switch.period, 1, 1 << 10)?;
-        range("switch.hop", self.switch.hop, 1, 1 << 10)?;
-        range("switch.header", self.switch.header, 1, 1 << 10)?;
-        range("switch.local", self.switch.local, 0, MOST)?;
-        range("device", self.device, 0, MOST)?;
-        range("device_operations", self.device_operations, 1, 64)?;
-        range("device_level", self.device_level, 1, 2)?;
-        range("reservation_hold", self.reservation_hold, 0, MOST)
+        Ok(())
     }
 }

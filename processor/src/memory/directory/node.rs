@@ -186,8 +186,8 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn new(config: &DirectoryConfig) -> Self {
         Self {
-            data: Cache::new(&config.data),
-            instruction: Cache::new(&config.instruction),
+            data: Cache::new(&config.l1),
+            instruction: Cache::new(&config.l1),
             l2: Cache::new(&config.l2),
             mshrs: Vec::new(),
             lists: Vec::new(),

@@ -48,7 +48,7 @@ impl<D: Device> CoherentMemory<D> {
             node.statistics.ports_full += 1;
             return MemoryAnswer::Retry;
         }
-        let at = cycle + self.config.data.hit;
+        let at = cycle + self.config.l1.hit;
         let stores = &node.stores;
         let (covered, bytes) =
             if stores.entries.is_empty() { (0, 0) } else { stores.forward(context, address, width, stores.end()) };
@@ -102,12 +102,12 @@ impl<D: Device> CoherentMemory<D> {
             let (covered, bytes) = stores.forward(context, address, width, stores.end());
             if covered == mask(width) {
                 node.statistics.forwarded += 1;
-                return Some((cycle + self.config.data.hit, bytes));
+                return Some((cycle + self.config.l1.hit, bytes));
             }
             value = value & !covered | bytes;
         }
         node.statistics.data_hits += 1;
-        Some((cycle + self.config.data.hit, value))
+        Some((cycle + self.config.l1.hit, value))
     }
 
     pub(super) fn reserve(&mut self, core: usize, context: u8, line: u64) {
@@ -150,7 +150,7 @@ impl<D: Device> CoherentMemory<D> {
                 load.value |= self.over(core, &load, line, value);
             }
         }
-        let at = cycle + self.config.data.hit;
+        let at = cycle + self.config.l1.hit;
         if absent == 0 {
             self.nodes[core].statistics.data_hits += 1;
             if reserves {
@@ -180,8 +180,8 @@ impl<D: Device> CoherentMemory<D> {
     pub(super) fn has_mshrs(&mut self, core: usize, place: Place, needed: usize) -> bool {
         let node = &mut self.nodes[core];
         let free = match place {
-            Place::Instruction => self.config.instruction.mshrs - node.instruction_misses,
-            _ => self.config.data.mshrs - node.data_misses,
+            Place::Instruction => self.config.l1.mshrs - node.instruction_misses,
+            _ => self.config.l1.mshrs - node.data_misses,
         };
         let has = needed == 0 || needed <= free && node.write_backs < self.config.write_backs;
         node.statistics.mshrs_full += u64::from(!has);
@@ -215,7 +215,7 @@ impl<D: Device> CoherentMemory<D> {
             return FetchAnswer::Retry;
         }
         self.nodes[core].statistics.fetch_misses += 1;
-        self.miss(core, line, waiter, Place::Instruction, cycle + self.config.instruction.hit);
+        self.miss(core, line, waiter, Place::Instruction, cycle + self.config.l1.hit);
         FetchAnswer::Pending
     }
 

@@ -33,7 +33,7 @@ impl<D: Device> CoherentMemory<D> {
             RequestKind::Store { value } => (BufferedKind::Store, value),
             RequestKind::Load | RequestKind::LoadReserved => return MemoryAnswer::Fault,
         };
-        let at = cycle + self.config.data.hit;
+        let at = cycle + self.config.l1.hit;
         let node = &mut self.nodes[core];
         if node.stores.entries.len() == self.config.store_buffer {
             node.statistics.store_buffer_full += 1;
@@ -275,7 +275,7 @@ impl<D: Device> CoherentMemory<D> {
             self.nodes[core].statistics.store_buffer_full += 1;
             return MemoryAnswer::Retry;
         }
-        let at = cycle + self.config.data.hit;
+        let at = cycle + self.config.l1.hit;
         self.nodes[core].stores.push(BufferedAccess { address, value, ready: at, tag, context, width, kind });
         let hart = self.hart(core, context);
         self.undrained[hart] += 1;

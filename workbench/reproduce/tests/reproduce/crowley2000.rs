@@ -160,7 +160,7 @@ fn presets_give_tables_3_and_4_back() {
 /// Round robin is a policy of several contexts.
 #[test]
 fn an_assumption_that_has_no_effect_on_a_run_is_not_run_again() {
-    let round_robin = Assumptions { fetch: mb_netproc::parameters::Policy::RoundRobin, ..Assumptions::default() };
+    let round_robin = Assumptions { fetch: mb_processor::chip::FetchPolicy::RoundRobin, ..Assumptions::default() };
     let changed = MODEL.with(round_robin);
     for chip in PaperChip::THREE {
         let [ours, theirs] = [&*MODEL, &changed].map(|model| model.experiment(chip, Work::Null, Classifier::Hardware));

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 
 use mb_core::Cycles;
 use mb_firmware::Guest;
-use mb_list_mt::parameters::{self as list_mt, CoherenceStyle, ListMtParameters, ThreadPlacement};
+use mb_list_mt::parameters::{self as list_mt, ListMtParameters};
 use mb_list_ooo::parameters::{self as list_ooo, ListOooParameters};
+use mb_processor::barrel::SpawnPolicy;
+use mb_processor::hierarchy::Coherence;
 use mb_reproduce::papers::hemmert2007::figure5::cores;
 use mb_reproduce::papers::hemmert2007::figure5::match_unit::{self, UnitPass};
 use mb_reproduce::papers::hemmert2007::figure5::{HEADERS, LENGTHS, MeasuredPass};
@@ -109,6 +111,14 @@ fn hemmert2007() -> ListOooParameters {
     preset(&mb_list_ooo::ENTRY, "hemmert2007")
 }
 
+/// The same with another latency of memory, and lines of `line` bytes.
+fn with_memory(latency: u64, line: u64) -> ListOooParameters {
+    let mut parameters = hemmert2007();
+    let caches = &mut parameters.hierarchy;
+    (caches.instruction.line, caches.data.line, caches.memory.latency) = (line, line, Cycles(latency));
+    parameters
+}
+
 fn on_ooo(program: Guest, parameters: &ListOooParameters) -> Vec<Point> {
     let parameters = list_ooo::ListOooParts::new(checked(parameters));
     let delivery = match parameters.delivery {
@@ -149,7 +159,8 @@ fn a_kept_item_costs_its_issue_slots() {
         [(list_ooo::InstructionSet::Ppc32, 15, 7), (list_ooo::InstructionSet::Rv64, 8, 4)]
     {
         for issue_width in [1, 2] {
-            let parameters = ListOooParameters { instruction_set, issue_width, ..hemmert2007() };
+            let mut parameters = ListOooParameters { instruction_set, ..hemmert2007() };
+            parameters.core.issue_width = issue_width;
             assert_item_costs(&on_ooo(Guest::Bench, &parameters), (instructions + loads) / u64::from(issue_width));
         }
     }
@@ -163,12 +174,7 @@ fn a_kept_item_costs_its_issue_slots() {
 fn a_cold_item_costs_its_misses_and_what_is_between() {
     for latency in [10, 20, 40] {
         for line in [32, 64] {
-            let cold = ListOooParameters {
-                list_cache: list_ooo::Entries::Cold,
-                memory_latency: Cycles(latency),
-                line,
-                ..hemmert2007()
-            };
+            let cold = ListOooParameters { list_cache: list_ooo::Entries::Cold, ..with_memory(latency, line) };
             let miss = latency + line / 16;
             assert_item_costs(&on_ooo(Guest::Bench, &cold), miss + 9);
             let last = if line == 32 { 2 * miss + 5 } else { miss + 9 };
@@ -186,7 +192,7 @@ fn a_cold_item_costs_its_misses_and_what_is_between() {
 fn a_header_in_memory_costs_its_miss_once() {
     for latency in [10, 20] {
         for line in [32, 64] {
-            let parameters = ListOooParameters { memory_latency: Cycles(latency), line, ..hemmert2007() };
+            let parameters = with_memory(latency, line);
             let memory = on_ooo(Guest::Bench, &parameters);
             let cached = ListOooParameters { header: list_ooo::Delivery::Cache, ..parameters };
             let cache = on_ooo(Guest::Bench, &cached);
@@ -258,6 +264,7 @@ fn the_benchmark_on_threads_takes_the_committed_cycles() {
 
 #[test]
 fn what_the_paper_leaves_open_costs_threads_what_it_says() {
+    const INVALIDATE: Coherence = Coherence::Invalidate { upgrade: Cycles(0), transfer: Cycles(10) };
     let cycles = |parameters: &ListMtParameters| {
         let (_, points) = on_mt(parameters, 10);
         (points[0].cycles, points[10].cycles)
@@ -271,8 +278,8 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
     let (first, last) = cycles(&mt16);
     // Matches of the first item are a chain: each has the item's lock until it is done, and what it
     // waits for is in the chain 64 times; a lock is handed off once less.
-    assert_eq!(with(|p| p.thread_create = Cycles(12)).0, first + HEADERS * 10);
-    assert_eq!(with(|p| p.lock_handoff = Cycles(9)).0, first + (HEADERS - 1) * 8);
+    assert_eq!(with(|p| p.cores.calls.create = Cycles(12)).0, first + HEADERS * 10);
+    assert_eq!(with(|p| p.cores.calls.handoff = Cycles(9)).0, first + (HEADERS - 1) * 8);
     // A header's line takes ten cycles and one for each width of memory more, where a hit takes
     // one.
     assert_eq!(with(|p| p.header = list_mt::Delivery::Cache).0, first - HEADERS * 9);
@@ -280,14 +287,14 @@ fn what_the_paper_leaves_open_costs_threads_what_it_says() {
     let cached = ListMtParameters { header: list_mt::Delivery::Cache, ..mt1 };
     assert_eq!(cycles(&cached).0, first_of_one - HEADERS * 10);
     // Few threads are under way on a short list: where they go decides.
-    let filled = with(|p| p.placement = ThreadPlacement::Fill).1;
-    let spinning = with(|p| (p.placement, p.locks) = (ThreadPlacement::Fill, list_mt::LockStyle::Spin)).1;
+    let filled = with(|p| p.cores.placement = SpawnPolicy::Fill).1;
+    let spinning = with(|p| (p.cores.placement, p.locks) = (SpawnPolicy::Fill, list_mt::LockStyle::Spin)).1;
     assert!(2 * last < filled && filled < spinning, "{last}, {filled}, {spinning}");
     let worse: [(&str, Change); 4] = [
         ("a cold list", |p| p.list_cache = list_mt::Entries::Cold),
-        ("invalidated copies", |p| (p.coherence, p.locks) = (CoherenceStyle::Invalidate, list_mt::LockStyle::Spin)),
-        ("far locks", |p| p.lock_transfer = Cycles(10)),
-        ("slow branches", |p| p.branch_taken = Cycles(3)),
+        ("invalidated copies", |p| (p.cores.hierarchy.coherence, p.locks) = (INVALIDATE, list_mt::LockStyle::Spin)),
+        ("far locks", |p| p.cores.calls.transfer = Cycles(10)),
+        ("slow branches", |p| p.cores.taken = Cycles(3)),
     ];
     for (name, change) in worse {
         let (near, far) = with(change);

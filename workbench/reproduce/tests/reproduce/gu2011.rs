@@ -78,9 +78,9 @@ fn verdicts_change_when_the_table_or_a_structure_is_broken() {
     let mut few = MODEL.clone();
     few.device.descriptors = 8;
     let mut small = MODEL.clone();
-    (small.memory.l2.bytes, small.memory.data.bytes) = (8 << 10, 4 << 10);
+    (small.memory.l2.bytes, small.memory.l1.bytes) = (8 << 10, 4 << 10);
     let mut large = MODEL.clone();
-    large.memory.data.bytes = 1 << 20;
+    large.memory.l1.bytes = 1 << 20;
     for (broken, id) in [
         (&slow, "gu2011.basemoped.exec_imb"),
         (&memory, "gu2011.basemoped.global_up"),

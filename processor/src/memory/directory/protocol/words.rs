@@ -29,13 +29,15 @@ macro_rules! words {
 }
 
 /// The requests of the device beside the L2.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, mb_core::parameters::Choice)]
 pub enum DeviceTransactions {
     /// Reads and exclusive reads.
     Base,
     /// Also the copy transaction, which changes no state.
+    #[choice("optcopy")]
     OptCopy,
     /// Also the exclusive right without data.
+    #[choice("optcache")]
     OptCache,
 }
 

@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use mb_core::Clock;
 use mb_core::parameters::ParameterSet;
 use mb_netproc::contract::{Application, Classifier, ClassifyIn, Idle, OsThread};
-use mb_netproc::parameters::{CacheParameters, CoreOrder, Handler, Policy, ProcessorParameters};
+use mb_netproc::parameters::Handler;
 use mb_netproc::{Arrival, LoadedProgram, PacketMachineParameters, PacketReport, Spine, Tables, TimedChip, presets};
 use mb_packets::arrivals::arrivals;
 use mb_packets::session::{TABLES_SEED, filters, routes};
 use mb_packets::traffic::generate;
 use mb_packets::{Checker, Expectations, FilterSet, Mix, RouteTable, Sizes, TrafficParameters};
-use mb_processor::chip::ChipConfig;
+use mb_processor::chip::{ChipConfig, FetchPolicy, IssueOrder};
 use mb_processor::shared_l2::SharedL2Config;
 
 use crate::error::MeasureError;
@@ -65,10 +65,10 @@ impl PaperChip {
         Ok(match self {
             // Presets have at most 8 cores.
             Self::Cmp(cores) => {
-                PacketMachineParameters { processor: ProcessorParameters { cores, ..preset.processor }, ..preset }
+                PacketMachineParameters { processor: ChipConfig { cores, ..preset.processor }, ..preset }
             }
             Self::Superscalar => {
-                let processor = ProcessorParameters { contexts: 1, fetch_threads: 1, ..preset.processor };
+                let processor = ChipConfig { contexts: 1, fetch_threads: 1, ..preset.processor };
                 PacketMachineParameters { processor, ..preset }
             }
             Self::Smt(_) | Self::Cmp2(_) => preset,
@@ -122,9 +122,9 @@ pub enum Work {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Assumptions {
     /// Order of issue.
-    pub order: CoreOrder,
+    pub order: IssueOrder,
     /// Which contexts of the SMT fetch.
-    pub fetch: Policy,
+    pub fetch: FetchPolicy,
     /// Rename registers over those of the presets, in percent.
     pub rename_percent: usize,
     /// Bytes of each L1 cache of a core.
@@ -149,8 +149,8 @@ impl Default for Assumptions {
     /// Those by which claims are judged.
     fn default() -> Self {
         Self {
-            order: CoreOrder::OutOfOrder,
-            fetch: Policy::Icount,
+            order: IssueOrder::OutOfOrder,
+            fetch: FetchPolicy::Icount,
             rename_percent: 100,
             l1_bytes: 32 << 10,
             idle: Idle::Wait,
@@ -214,13 +214,13 @@ impl Experiment {
                 Work::Null | Work::Alone(Application::Md5 | Application::TripleDes) => 1,
                 _ => preset.routes,
             },
-            processor: ProcessorParameters {
+            processor: ChipConfig {
                 order,
                 fetch_policy: fetch,
                 rename_registers: (preset.processor.rename_registers * rename_percent / 100).max(1),
                 ..preset.processor
             },
-            caches: CacheParameters { l1_bytes, ..preset.caches },
+            caches: preset.caches.with_l1_bytes(l1_bytes),
             heap_bytes: HEAP,
             ..preset
         })

@@ -2,8 +2,8 @@
 //! Other assumptions, one at a time, and the further work that the paper names.
 
 use mb_netproc::contract::{Classifier, ClassifyIn, Idle, OsThread};
-use mb_netproc::parameters::{CoreOrder, Policy};
 use mb_packets::Sizes;
+use mb_processor::chip::{FetchPolicy, IssueOrder};
 
 use super::experiment::{Assumptions, Experiment, PaperChip, Work};
 use super::model::{Lengths, Model};
@@ -30,7 +30,7 @@ pub const OPEN: [AssumptionVariant; 10] = [
     AssumptionVariant {
         assumption: "fetch policy of the SMT",
         value: "round robin",
-        change: |all| Assumptions { fetch: Policy::RoundRobin, ..all },
+        change: |all| Assumptions { fetch: FetchPolicy::RoundRobin, ..all },
     },
     AssumptionVariant {
         assumption: "idle workers",
@@ -75,7 +75,7 @@ pub const OPEN: [AssumptionVariant; 10] = [
     AssumptionVariant {
         assumption: "order of issue",
         value: "in order",
-        change: |all| Assumptions { order: CoreOrder::InOrder, ..all },
+        change: |all| Assumptions { order: IssueOrder::InOrder, ..all },
     },
 ];
 

@@ -15,6 +15,7 @@ pub mod runs;
 mod structure;
 
 use mb_core::Source;
+use mb_core::parameters::{Choice, Parameter, ParameterSpec};
 use mb_moped::machine::{CoreKind, TimingParameters};
 
 use self::model::Model;
@@ -50,19 +51,25 @@ const STUDY: StudyFile =
 
 /// Every parameter of the chip.
 fn parameters(model: &Model) -> Vec<CurveParameter> {
-    let timing = TimingParameters::gu2011(CoreKind::OutOfOrder, 16, Some(&model.device));
-    let of = |(name, value, source): (&'static str, String, &'static str)| CurveParameter {
+    let of = |(spec, parameter): (&ParameterSpec, &Parameter)| CurveParameter {
+        design: "chip".to_owned(),
+        name: spec.key.to_owned(),
+        value: parameter.value.to_string(),
+        unit: spec.domain.unit_name(),
+        source: parameter.source.clone(),
+    };
+    let of_table = |name: &str, value: String, place| CurveParameter {
         design: "chip".to_owned(),
         name: name.to_owned(),
         value,
         unit: "",
-        source: if source.starts_with("table") || source.starts_with("section") {
-            Source::Paper { key: "gu2011".into(), place: source.into() }
-        } else {
-            Source::Assumed(source.into())
-        },
+        source: Source::paper("gu2011", place),
     };
-    timing.described().into_iter().map(of).collect()
+    let others = [
+        of_table("cores", model.memory.nodes.to_string(), "table 1"),
+        of_table("design", model.device.design.word().to_owned(), "section 4.5"),
+    ];
+    TimingParameters::preset(CoreKind::OutOfOrder).iter().map(of).chain(others).collect()
 }
 
 /// Every test, group by group.

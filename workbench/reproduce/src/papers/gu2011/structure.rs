@@ -16,7 +16,7 @@ use crate::verdict::Measured;
 pub(super) const TESTS: &[ClaimTest<Model>] = &[
     measure("gu2011.base.evicted", |model| {
         let buffer = constant("MB_PIECE")? * constant("MB_RING_PACKETS")?;
-        let cache = model.memory.data.bytes;
+        let cache = model.memory.l1.bytes;
         let shown = format!(
             "{} KB go through the buffer between two uses of a piece; the L1 has {} KB",
             buffer >> 10,
