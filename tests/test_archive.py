@@ -98,7 +98,7 @@ def test_more_bytes_than_allowed_are_refused_before_they_are_written(tmp_path: P
     path = pack(tmp_path / "x.tar.xz", [file("t/bundle.mbt", bytes(2000))])
     assert (
         refusal(path, tmp_path, limit_bytes=1999)
-        == "found files of more than 1999 bytes, expected at most as many"
+        == "found files of more than 1999 bytes, expected at most this size"
     )
     assert list((tmp_path / "inside").iterdir()) == []
 

@@ -114,7 +114,7 @@ def test_a_setting_changes_the_chip(tmp_path: Path) -> None:
 
 def test_pictures_need_time(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert chip("--timeline", str(tmp_path / "timeline.json"), "move") == 2
-    assert "--timeline: found with --mode functional" in capfd.readouterr().err
+    assert "--timeline: cannot be combined with --mode functional" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

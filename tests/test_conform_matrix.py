@@ -213,7 +213,7 @@ def test_shipped_matrices_set_variables_that_reports_show() -> None:
     ("text", "said"),
     [
         ("environment = 3", "environment: found `3`; expected list"),
-        ("colour = 'red'", "found key colour; expected about, flavour, environment"),
+        ("colour = 'red'", "unknown key `colour`; expected one of: about, flavour, environment"),
         ("", "found no environment; expected environments of different names"),
         ("[[environment]]\nname = 'a/b'", "found name `a/b`; expected letters, digits, dots and hyphens"),
         (

@@ -355,8 +355,11 @@ BAD = [
     (["run", str(MD5), "--memory", "0"], "0 is not in the range"),
     (["run", str(MD5), "--cycles", "0"], "0 is not in the range"),
     (["run", str(MD5), "--kanata", "5:5", "-c", "smt1"], "found `5:5`, expected FROM:TO in cycles"),
-    (["run", str(MD5), "--kanata", "5:6"], "--kanata: found with core functional, which has no cycles"),
-    (["run", str(MD5), "--kanata-file", "a"], "--kanata-file: found without --kanata, expected both"),
+    (
+        ["run", str(MD5), "--kanata", "5:6"],
+        "--kanata: cannot be combined with --core functional, which has no cycles",
+    ),
+    (["run", str(MD5), "--kanata-file", "a"], "--kanata-file: needs --kanata; give both"),
     (
         ["run", str(MD5), "-c", "smt1", "--kanata", "50:60", "--cycles", "50"],
         "--kanata: found the first cycle 50, expected one below 50 (--cycles)",
@@ -365,8 +368,14 @@ BAD = [
         ["run", str(MD5), "-c", "smt1", "--kanata", "1:2", "--kanata-file", "/proc/none/a"],
         "/proc/none/a: cannot create it in /proc: ",
     ),
-    (["run", str(MD5), "--unit-test", "-c", "smt1"], "--unit-test: found with --core, expected alone"),
-    (["run", str(MD5), "one", "--unit-test"], "--unit-test: found with arguments, expected alone"),
+    (
+        ["run", str(MD5), "--unit-test", "-c", "smt1"],
+        "--unit-test: cannot be combined with --core; give one of them",
+    ),
+    (
+        ["run", str(MD5), "one", "--unit-test"],
+        "--unit-test: cannot be combined with arguments; give one of them",
+    ),
 ]
 
 

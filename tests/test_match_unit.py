@@ -127,7 +127,8 @@ BAD_LISTS = [
     ),
     (
         "[[posted]]\noptions = ['putt']",
-        "posted[0]: field `options`: found `putt`, expected some of: valid, put, get, "
+        "posted[0]: field `options`: unknown option `putt`; did you mean `put`? "
+        "expected one of: valid, put, get, "
         "truncate, remote_offset, use_once",
     ),
     ("[[posted]]\noptions = 3", "posted[0]: field `options`: found `3`, expected a list of names"),
@@ -266,7 +267,10 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         ),
         (("none.mb", "--headers", HEADERS), "none.mb: No such file or directory"),
         (("mpi", "--headers", "none.toml"), "none.toml: No such file or directory"),
-        (("mpi", "--headers", "notes.txt"), "notes.txt: unknown suffix; expected a .toml or .csv file"),
+        (
+            ("mpi", "--headers", "notes.txt"),
+            "notes.txt: found the suffix `.txt`; expected a .toml or .csv file",
+        ),
         (("mpi", "--headers", "bytes.toml"), "bytes.toml: byte 0 is not UTF-8; expected UTF-8 text"),
         (
             ("mpi", "--headers", HEADERS, "--set", "program=mpi"),
@@ -283,7 +287,7 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         (("mpi",), "missing option `--headers` (see `matchbench match_unit run --help`)"),
         (
             ("mpi", "--headers", HEADERS, "-o", "x.txt"),
-            "x.txt: unknown suffix; expected a .csv or .json file",
+            "x.txt: found the suffix `.txt`; expected a .csv or .json file",
         ),
     ],
 )

@@ -255,12 +255,12 @@ BAD = [
         "parameter `cores`: found `0`, expected a whole number from 1 to 32",
     ),
     (["run", "router", "--set", "filters=300"], "parameter `filters`: found `300`"),
-    (["run", "router", "-o", "out.txt"], "out.txt: unknown suffix; expected a .csv or .json file"),
+    (["run", "router", "-o", "out.txt"], "out.txt: found the suffix `.txt`; expected a .csv or .json file"),
     (["run", "router", "--kanata", "5:5"], "found `5:5`, expected FROM:TO in cycles"),
-    (["run", "router", "--kanata-file", "a"], "--kanata-file: found without --kanata, expected both"),
+    (["run", "router", "--kanata-file", "a"], "--kanata-file: needs --kanata; give both"),
     (
         ["run", "router", "--kanata", "1:9", "--set", "timing=functional"],
-        "--kanata: found with timing=functional, which has no pipeline; expected timing=cycles",
+        "--kanata: cannot be combined with timing=functional, without a pipeline; set timing=cycles",
     ),
     (["run", "router", "-n", "0"], "0 is not in the range"),
     (

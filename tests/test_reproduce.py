@@ -294,7 +294,7 @@ def test_a_claim_that_differs_without_an_explanation_fails_the_command(
         ),
         (
             ["hemmert2007", "--id", "tanabe2013.*"],
-            "id `tanabe2013.*`: no claim has such an id; see `spec/claims.toml`",
+            "id `tanabe2013.*`: matches no claim; `spec/claims.toml` lists the ids",
         ),
         (
             ["hemmert2007", "--verdict", "good"],

@@ -153,10 +153,10 @@ def test_options_of_mu_need_mu_and_an_earlier_export_is_kept(matchbench: Command
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--rank", "3")
     assert (done.returncode, done.stderr) == (
         2,
-        "matchbench: --rank: found without --match-unit; add --match-unit, or leave it out\n",
+        "matchbench: --rank: needs --match-unit; add it, or omit \n",
     )
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--network", "slingshot")
-    assert "--network: found without --match-unit" in done.stderr
+    assert "--network: needs --match-unit" in done.stderr
     words = ("trace", "export", HALO, "--match-unit", "--headers", "3", "-o", "m")
     assert matchbench(*words).returncode == 0
     kept = (tmp_path / "m/list.toml").read_bytes()

@@ -257,12 +257,12 @@ def run(
 ) -> int:
     """Run PROGRAM to its end and print instructions, cycles and the counts of the devices."""
     if kanata_file is not None and kanata is None:
-        msg = "--kanata-file: found without --kanata, expected both"
+        msg = "--kanata-file: needs --kanata; give both"
         raise MatchbenchError(msg)
     diagram_file = (kanata_file or Path("chip.kanata")) if kanata is not None else None
     for option, file_name in (("--timeline", timeline), ("--kanata", diagram_file)):
         if file_name is not None and mode == "functional":
-            msg = f"{option}: found with --mode functional, which has no cycles; expected timing or markers"
+            msg = f"{option}: cannot be combined with --mode functional, which has no cycles; choose another"
             raise MatchbenchError(msg)
     for file_name in (json_file, timeline, diagram_file):
         if file_name is not None:

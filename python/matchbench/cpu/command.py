@@ -137,12 +137,12 @@ def run(
         return _unit_test(program, read_file(program, "a public RISC-V unit test"))
     file = read_file(program, _PROGRAM)
     if kanata_file is not None and kanata is None:
-        msg = "--kanata-file: found without --kanata, expected both"
+        msg = "--kanata-file: needs --kanata; give both"
         raise MatchbenchError(msg)
     diagram_file = kanata_file or Path("cpu.kanata")
     if kanata is not None:
         if core == "functional":
-            msg = "--kanata: found with core functional, which has no cycles; expected a core model with them"
+            msg = "--kanata: cannot be combined with --core functional, which has no cycles; choose another"
             raise MatchbenchError(msg)
         if cycles is not None and cycles <= kanata[0]:
             msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {cycles} (--cycles)"
@@ -197,7 +197,7 @@ def _refuse_beside_unit_test(context: click.Context) -> None:
         name = str(parameter.name)
         if name not in {"program", "unit_test", "quiet"} and context.get_parameter_source(name) == given:
             word = max(parameter.opts, key=len)  # the long form of an option
-            msg = f"--unit-test: found with {word}, expected alone"
+            msg = f"--unit-test: cannot be combined with {word}; give one of them"
             raise MatchbenchError(msg)
 
 

@@ -82,7 +82,7 @@ def command() -> None:
 def run(output: Path | None, *, force: bool, **words: Any) -> int:
     """Run PROGRAM and print its answer to each header with its cycles, and the registers at the end."""
     if output and output.suffix not in {".csv", ".json"}:
-        msg = f"{output}: unknown suffix; expected a .csv or .json file"
+        msg = f"{output}: found the suffix `{output.suffix}`; expected a .csv or .json file"
         raise MatchbenchError(msg)
     with reported_errors():
         setup = setup_from(**words)

@@ -221,7 +221,7 @@ def _options(entry: _FileEntry) -> int:
     code = 0
     for name in names:
         if name not in OPTIONS:
-            found = f"found {_show(name)}, expected some of: {', '.join(OPTIONS)}"
+            found = unknown_name("option", str(name), list(OPTIONS))
             entry.reject(f"field `options`: {found}")
         code |= CODES["option", name]
     return code
@@ -305,7 +305,7 @@ def _named(entries: Iterator[_FileEntry]) -> Iterator[_FileEntry]:
 def _entries(path: Path, tables: Sequence[str]) -> Iterator[_FileEntry]:
     """Yield the entries of a TOML or CSV file; in CSV the column `list` names the table."""
     if path.suffix not in {".toml", ".csv"}:
-        msg = f"{path}: unknown suffix; expected a .toml or .csv file"
+        msg = f"{path}: found the suffix `{path.suffix}`; expected a .toml or .csv file"
         raise MatchbenchError(msg)
     text = read_text(path)
     yield from (_toml if path.suffix == ".toml" else _csv)(path, text, tables)

@@ -162,7 +162,7 @@ def _environment(place: str, row: Any) -> Environment:
 def _check(place: str, data: Mapping[str, Any], known: Mapping[str, type]) -> None:
     for key, value in data.items():
         if key not in known:
-            msg = f"{place}: found key {key}; expected {', '.join(known)}"
+            msg = f"{place}: {unknown_name('key', key, list(known))}"
             raise MatchbenchError(msg)
         if not isinstance(value, known[key]) or isinstance(value, bool):
             msg = f"{place}: {key}: found `{value}`; expected {known[key].__name__}"

@@ -161,13 +161,13 @@ def run(
 ) -> int:
     """Run packets on one processor: rate, issue slots, caches, buses, queues and latencies."""
     if kanata_file is not None and kanata is None:
-        msg = "--kanata-file: found without --kanata, expected both"
+        msg = "--kanata-file: needs --kanata; give both"
         raise MatchbenchError(msg)
     diagram_file = kanata_file or Path("netproc.kanata")
     if kanata is not None:
         values = netproc.parameters_of([architecture], parse_assignments(words["parameters"]))
         if values[architecture].get("timing") == "functional":
-            msg = "--kanata: found with timing=functional, which has no pipeline; expected timing=cycles"
+            msg = "--kanata: cannot be combined with timing=functional, without a pipeline; set timing=cycles"
             raise MatchbenchError(msg)
         check_file(diagram_file, force=words["force"])
     results = _run([architecture], kanata=kanata, output=output, **words)
@@ -311,7 +311,7 @@ def _run(
 ) -> list[netproc.Result]:
     """Run the packets on every processor and write the files."""
     if output is not None and output.suffix not in {".csv", ".json"}:
-        msg = f"{output}: unknown suffix; expected a .csv or .json file"
+        msg = f"{output}: found the suffix `{output.suffix}`; expected a .csv or .json file"
         raise MatchbenchError(msg)
     for path in (output, plot):
         if path is not None:

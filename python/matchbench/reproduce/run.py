@@ -256,7 +256,7 @@ def _chosen(about: dict[str, list[str]], systems: tuple[str, ...], ids: tuple[st
     if unknown := next((system for system in systems if system not in known), None):
         raise MatchbenchError(_native.unknown_name("system", unknown, known, "matchbench reproduce PAPER"))
     if unmatched := next((glob for glob in globs if not any(fnmatchcase(i, glob) for i in about)), None):
-        msg = f"id `{unmatched}`: no claim has such an id; see `spec/claims.toml`"
+        msg = f"id `{unmatched}`: matches no claim; `spec/claims.toml` lists the ids"
         raise MatchbenchError(msg)
     return {
         claim

@@ -95,7 +95,7 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                     raise tarfile.ReadError(msg)
                 left_bytes -= member.size
                 if left_bytes < 0:
-                    msg = f"found files of more than {limit_bytes} bytes, expected at most as many"
+                    msg = f"found files of more than {limit_bytes} bytes, expected at most this size"
                     raise tarfile.ReadError(msg)
                 free_bytes = shutil.disk_usage(into).free
                 if member.size > free_bytes:

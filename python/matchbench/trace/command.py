@@ -353,7 +353,7 @@ def export(path: Path, output: Path, *, force: bool, match_unit: bool, **of_snap
     """Write all records to a Parquet file (`spec/results.md`, section 7), or a snapshot of lists."""
     given = given_option(of_snapshot, _OF_SNAPSHOT)
     if not match_unit and given is not None:
-        msg = f"{given}: found without --match-unit; add --match-unit, or leave it out"
+        msg = f"{given}: needs --match-unit; add it, or omit {given}"
         raise MatchbenchError(msg)
     trace = _open(path)
     if match_unit:
