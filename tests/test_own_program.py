@@ -113,7 +113,7 @@ def test_a_program_that_does_not_assemble_names_its_line(matchbench: Command, tm
     done = matchbench("compare", "trace", "--engine", "microcode", "--set", "program=wrong.mb")
     assert done.returncode == 2
     assert "wrong.mb:1:" in done.stderr
-    assert "found the unknown label `lop`" in done.stderr
+    assert "unknown label `lop`" in done.stderr
     done = matchbench("compare", "trace", "--engine", "microcode", "--set", "program=mpl")
     assert done.returncode == 2
     assert "unknown program `mpl`; did you mean `mpi`? expected one of: mpi, " in done.stderr

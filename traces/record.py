@@ -162,7 +162,7 @@ def main() -> int:
     known = {plan.name: plan for plan in PLANS}
     unknown = [name for name in arguments.names if name not in known]
     if unknown:
-        parser.error(f"no trace is called {', '.join(unknown)}; there are {', '.join(known)}")
+        parser.error(f"unknown trace `{unknown[0]}`; expected one of: {', '.join(known)}")
     if arguments.check:
         fresh = readme() == (HERE / "README.md").read_text(encoding="utf-8")
         sys.stderr.write("" if fresh else "traces/README.md: not fresh; run `traces/record.sh --table`\n")

@@ -67,7 +67,7 @@ const GUARDS: &[Guard] = &[
 pub(crate) fn run(tree: &Tree, names: &[&str]) -> Result<Vec<Objection>, String> {
     if let Some(unknown) = names.iter().find(|name| GUARDS.iter().all(|(known, _)| known != *name)) {
         let known: Vec<&str> = GUARDS.iter().map(|(name, _)| *name).collect();
-        return Err(format!("no guard is called `{unknown}`; there are: {}", known.join(", ")));
+        return Err(format!("unknown guard `{unknown}`; expected one of: {}", known.join(", ")));
     }
     let chosen = GUARDS.iter().filter(|(name, _)| names.is_empty() || names.contains(name));
     Ok(chosen.flat_map(|(_, check)| check(tree)).collect())
@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn a_guard_that_does_not_exist_is_refused() {
         let error = run(&Tree::of(&[]), &["colour"]).expect_err("there is no such guard");
-        assert!(error.starts_with("no guard is called `colour`; there are: "), "{error}");
+        assert!(error.starts_with("unknown guard `colour`; expected one of: "), "{error}");
     }
 }

@@ -266,9 +266,10 @@ impl Assembler {
                 self.item_words = Some(known);
             }
             other => {
-                let known = "`.const`, `.items`, `.reg`, `.segment` or `.store`";
-                return Err(directive
-                    .problem(Rule::Syntax, &format!("found the unknown directive `.{other}`; expected {known}")));
+                let known = ".const, .items, .reg, .segment, .store";
+                return Err(
+                    directive.problem(Rule::Syntax, &format!("unknown directive `.{other}`; expected one of: {known}"))
+                );
             }
         }
         match cursor.peek() {
@@ -300,7 +301,7 @@ impl Assembler {
                             format!("found the constant `{label}`, defined in line {line}; define it before its use")
                         }
                         Some(_) => format!("found `{label}`, which is not a label; expected a label of the program"),
-                        None => format!("found the unknown label `{label}`; expected a label of the program"),
+                        None => format!("unknown label `{label}`; expected a label of the program"),
                     };
                     self.problems.push(SourceError { span, message, rule: Rule::Names });
                 }

@@ -35,7 +35,7 @@ fn bits_beyond_the_word_are_refused() {
 #[test]
 fn an_unknown_operation_is_refused() {
     let error = Word::decode(bits(&[(59, 9)])).expect_err("operation 9 does not exist");
-    assert_eq!(error.to_string(), "field alu.op: found the unknown code 9");
+    assert_eq!(error.to_string(), "field alu.op: unknown code 9");
 }
 
 #[test]

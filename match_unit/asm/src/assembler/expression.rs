@@ -52,20 +52,17 @@ impl Assembler {
                 cursor.expect(")")?;
                 Ok(value)
             }
-            (TokenKind::Name, name) => {
-                match self.names.get(name) {
-                    Some((Symbol::Constant(value), _)) => Ok(*value),
-                    Some(_) => Err(token.problem(
-                        Rule::Names,
-                        &format!("found `{name}`, which is not a constant; expected a number or constant"),
-                    )),
-                    None if is_reserved(name) => {
-                        Err(token.problem(Rule::Syntax, &format!("found `{name}`; expected a number or constant")))
-                    }
-                    None => Err(token
-                        .problem(Rule::Names, &format!("found the unknown name `{name}`; define it before its use"))),
+            (TokenKind::Name, name) => match self.names.get(name) {
+                Some((Symbol::Constant(value), _)) => Ok(*value),
+                Some(_) => Err(token.problem(
+                    Rule::Names,
+                    &format!("found `{name}`, which is not a constant; expected a number or constant"),
+                )),
+                None if is_reserved(name) => {
+                    Err(token.problem(Rule::Syntax, &format!("found `{name}`; expected a number or constant")))
                 }
-            }
+                None => Err(token.problem(Rule::Names, &format!("unknown name `{name}`; define it before its use"))),
+            },
             _ => Err(token.problem(Rule::Syntax, &format!("found `{}`; expected a number or constant", token.text))),
         }
     }

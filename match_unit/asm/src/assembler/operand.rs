@@ -152,8 +152,9 @@ impl Assembler {
             None if is_reserved(token.text) => {
                 Err(token.problem(Rule::Syntax, &format!("found `{}`; expected a register", token.text)))
             }
-            None => Err(token
-                .problem(Rule::Names, &format!("found the unknown name `{}`; define it before its use", token.text))),
+            None => {
+                Err(token.problem(Rule::Names, &format!("unknown name `{}`; define it before its use", token.text)))
+            }
         }
     }
 

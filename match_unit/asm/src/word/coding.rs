@@ -16,7 +16,7 @@ pub enum DecodeError {
     #[error("found bits above bit {} set; expected zeros", WORD_BITS - 1)]
     Beyond,
     /// A code without meaning.
-    #[error("field {field}: found the unknown code {code}")]
+    #[error("field {field}: unknown code {code}")]
     UnknownCode {
         /// Slot and field.
         field: &'static str,

@@ -65,7 +65,9 @@ impl Options {
                     }
                 }
                 _ if word.starts_with('-') => {
-                    return Err(format!("unknown option {word}; expected --rounds, --batches, --depths or --csv"));
+                    return Err(format!(
+                        "unknown option `{word}`; expected one of: --rounds, --batches, --depths, --csv"
+                    ));
                 }
                 _ => options.chosen.push(word),
             }
