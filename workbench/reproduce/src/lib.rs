@@ -17,7 +17,7 @@
 //! ```
 //!
 //! To add a paper: its claims in `spec/claims.toml`, a folder in `papers/`, and a line in
-//! `papers/mod.rs`.
+//! `papers.rs`.
 //! Test: `modules_use_only_what_is_below_them`, `generic_modules_name_no_paper`.
 //!
 //! `docs/reproduce.md` says what a verdict means.

@@ -173,8 +173,8 @@ mod tests {
                 ("engines/alpu/src/lib.rs", "pub struct Entries;\nstruct Run;\n"),
                 ("engines/lhs/src/lib.rs", "pub struct Entries;\npub(crate) struct Run;\n"),
                 ("matching/kit/src/lib.rs", "pub struct Run;\n#[cfg(test)]\nmod tests {\n    pub struct Run;\n}\n"),
-                ("workbench/reproduce/src/papers/a/mod.rs", "pub struct Runs;\n"),
-                ("workbench/reproduce/src/papers/b/mod.rs", "pub struct Runs;\n"),
+                ("workbench/reproduce/src/papers/a.rs", "pub struct Runs;\n"),
+                ("workbench/reproduce/src/papers/b.rs", "pub struct Runs;\n"),
             ]),
             [""; 0]
         );
@@ -206,7 +206,7 @@ mod tests {
     fn a_permitted_name_is_rejected_elsewhere() {
         assert_eq!(
             objections(&[
-                ("workbench/reproduce/src/papers/a/mod.rs", "pub struct Runs;\n"),
+                ("workbench/reproduce/src/papers/a.rs", "pub struct Runs;\n"),
                 ("workbench/reproduce/src/study.rs", "pub struct Runs;\n"),
             ])
             .len(),

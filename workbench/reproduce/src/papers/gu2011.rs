@@ -47,7 +47,7 @@ pub static PAPER: Paper<Model> = Paper {
 };
 
 const STUDY: StudyFile =
-    StudyFile { name: "gu2011_figures", text: include_str!("../../../../../studies/gu2011_figures/study.toml") };
+    StudyFile { name: "gu2011_figures", text: include_str!("../../../../studies/gu2011_figures/study.toml") };
 
 /// Every parameter of the chip.
 fn parameters(model: &Model) -> Vec<CurveParameter> {

@@ -13,7 +13,7 @@ use std::fmt;
 pub use reader::read;
 
 /// The ledger of the project.
-pub const LEDGER: &str = include_str!("../../../../spec/claims.toml");
+pub const LEDGER: &str = include_str!("../../../spec/claims.toml");
 
 /// The name of the project's ledger in errors.
 pub const LEDGER_NAME: &str = "spec/claims.toml";

@@ -40,10 +40,8 @@ pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
 /// The preset of the match unit that is compared with the paper.
 const UNIT: &str = "microcode:hemmert2007";
 
-const STUDY: StudyFile = StudyFile {
-    name: "hemmert2007_figures",
-    text: include_str!("../../../../../studies/hemmert2007_figures/study.toml"),
-};
+const STUDY: StudyFile =
+    StudyFile { name: "hemmert2007_figures", text: include_str!("../../../../studies/hemmert2007_figures/study.toml") };
 
 /// The registration of the paper.
 pub static PAPER: Paper<Subject> = Paper {

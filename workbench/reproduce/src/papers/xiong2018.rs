@@ -36,7 +36,7 @@ pub static PAPER: Paper<Designs> = Paper {
 };
 
 const STUDY: StudyFile =
-    StudyFile { name: "xiong2018_figures", text: include_str!("../../../../../studies/xiong2018_figures/study.toml") };
+    StudyFile { name: "xiong2018_figures", text: include_str!("../../../../studies/xiong2018_figures/study.toml") };
 
 const TESTBED: &str = "about the testbed, which has no model";
 

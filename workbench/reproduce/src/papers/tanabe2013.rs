@@ -36,10 +36,8 @@ pub static PAPER: Paper<Designs> = Paper {
     figures: |_, claims, jobs| Ok(jobs.map(|jobs| depth::figures(&STUDY, claims, jobs)).transpose()?),
 };
 
-const STUDY: StudyFile = StudyFile {
-    name: "tanabe2013_figures",
-    text: include_str!("../../../../../studies/tanabe2013_figures/study.toml"),
-};
+const STUDY: StudyFile =
+    StudyFile { name: "tanabe2013_figures", text: include_str!("../../../../studies/tanabe2013_figures/study.toml") };
 
 type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 

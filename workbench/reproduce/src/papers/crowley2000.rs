@@ -51,10 +51,8 @@ pub static PAPER: Paper<Model> = Paper {
     figures,
 };
 
-const STUDY: StudyFile = StudyFile {
-    name: "crowley2000_figures",
-    text: include_str!("../../../../../studies/crowley2000_figures/study.toml"),
-};
+const STUDY: StudyFile =
+    StudyFile { name: "crowley2000_figures", text: include_str!("../../../../studies/crowley2000_figures/study.toml") };
 
 /// Runs everything that claims and figures need, `jobs` runs at a time, and computes the charts.
 fn figures(model: &Model, claims: &[Claim], jobs: Option<usize>) -> Result<Option<Figures>, ReproduceError> {

@@ -19,20 +19,20 @@ use crate::wire;
 
 /// The C files that follow the program's own part, in the order in which they are read.
 const SOURCES: [(&str, &str); 12] = [
-    ("communicators.h", include_str!("../../c/communicators.h")),
-    ("interpreter.h", include_str!("../../c/interpreter.h")),
-    ("layout.h", include_str!("../../c/layout.h")),
-    ("optional.h", include_str!("../../c/optional.h")),
-    ("payload.h", include_str!("../../c/payload.h")),
-    ("records.h", include_str!("../../c/records.h")),
-    ("standalone.c", include_str!("../../c/standalone.c")),
-    ("interpreter.c", include_str!("../../c/interpreter.c")),
-    ("communicators.c", include_str!("../../c/communicators.c")),
-    ("records.c", include_str!("../../c/records.c")),
-    ("layout.c", include_str!("../../c/layout.c")),
-    ("payload.c", include_str!("../../c/payload.c")),
+    ("communicators.h", include_str!("../c/communicators.h")),
+    ("interpreter.h", include_str!("../c/interpreter.h")),
+    ("layout.h", include_str!("../c/layout.h")),
+    ("optional.h", include_str!("../c/optional.h")),
+    ("payload.h", include_str!("../c/payload.h")),
+    ("records.h", include_str!("../c/records.h")),
+    ("standalone.c", include_str!("../c/standalone.c")),
+    ("interpreter.c", include_str!("../c/interpreter.c")),
+    ("communicators.c", include_str!("../c/communicators.c")),
+    ("records.c", include_str!("../c/records.c")),
+    ("layout.c", include_str!("../c/layout.c")),
+    ("payload.c", include_str!("../c/payload.c")),
 ];
-const CODES: &str = include_str!("../../c/codes.h");
+const CODES: &str = include_str!("../c/codes.h");
 
 /// Most states that are explored for the permitted outcomes.
 const MAX_STATES: usize = 100_000;
