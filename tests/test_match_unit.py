@@ -278,11 +278,12 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
         ),
         (
             ("mpi", "--headers", HEADERS, "--set", "fifo=1"),
-            "engine `microcode`: parameter `fifo`: found `1`, expected a whole number from 2 to 4096 (count)",
+            "engine `match_unit`: parameter `fifo`: found `1`, "
+            "expected a whole number from 2 to 4096 (count)",
         ),
         (
             ("mpi", "--headers", HEADERS, "--preset", "tanabe2013"),
-            "engine `microcode`: unknown preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
+            "engine `match_unit`: unknown preset `tanabe2013`; expected one of: hemmert2007, mpi, fpga, asic",
         ),
         (("mpi",), "missing option `--headers` (see `matchbench match_unit run --help`)"),
         (

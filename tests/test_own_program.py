@@ -25,15 +25,15 @@ def test_the_template_runs_in_a_comparison(
 ) -> None:
     assert matchbench("match_unit", "new", "mine.mb", "--items", items).returncode == 0
     path = tmp_path / "mine.mb"
-    engine = mb.engine("microcode:mpi", program=str(path))
-    results = mb.compare(halo, [engine, "microcode:mpi"])
+    engine = mb.engine("match_unit:mpi", program=str(path))
+    results = mb.compare(halo, [engine, "match_unit:mpi"])
     rows = results.parameters.filter(parameter="program", preset="mpi+")
     row = rows.row(0, named=True)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert row["value"] == f"{path} (sha256 {digest[:12]})"
     assert row["source"] == "user"
     assert row["detail"].endswith(digest)
-    both = results.results.filter(engine="microcode")
+    both = results.results.filter(engine="match_unit")
     assert sorted(both["preset"]) == ["mpi", "mpi+"]
     assert both["parameter_hash"].n_unique() == 2
     # The unit counts its visits and takes its cycles itself.
@@ -43,7 +43,7 @@ def test_the_template_runs_in_a_comparison(
 def test_a_program_that_packs_match_bits_wrongly_is_refused(tmp_path: Path, halo: mb.Trace) -> None:
     (tmp_path / "wrong.mb").write_text(_packed_wrongly())
     with pytest.raises(mb.MatchbenchError) as caught:
-        mb.compare(halo, [mb.engine("microcode", program=str(tmp_path / "wrong.mb"))])
+        mb.compare(halo, [mb.engine("match_unit", program=str(tmp_path / "wrong.mb"))])
     lines = str(caught.value).split("\n")
     assert "rejected by the case corpus: spec/cases/" in lines[0]
     assert "the engine says `" in lines[0]
@@ -58,8 +58,8 @@ def test_sweep_and_size_refuse_a_program_that_packs_match_bits_wrongly(
     (tmp_path / "wrong.mb").write_text(_packed_wrongly())
     varied = ("--set", "program=mpi,wrong.mb", "--no-cache", "-j", "1", "-o", "o")
     for words in (
-        ("sweep", halo.path, "-e", "microcode", *varied),
-        ("size", halo.path, "-e", "microcode", "--set", "program=wrong.mb"),
+        ("sweep", halo.path, "-e", "match_unit", *varied),
+        ("size", halo.path, "-e", "match_unit", "--set", "program=wrong.mb"),
     ):
         done = matchbench(*words)
         assert done.returncode == 2
@@ -73,13 +73,13 @@ def test_sizes_of_a_program_are_replayed_with_the_program(tmp_path: Path, halo: 
     path = tmp_path / "mine.mb"
     path.write_text(_native.match_template(4))
     found = [
-        mb.size(halo, costs=[mb.engine("microcode:mpi", program=program)], buckets=[4])
+        mb.size(halo, costs=[mb.engine("match_unit:mpi", program=program)], buckets=[4])
         for program in (str(path), "mpi")
     ]
     own, built_in = (each.costs for each in found)
     assert own["structure_entries"].to_list() == built_in["structure_entries"].to_list()
     # A changed engine is recommended too, with what other sizes cost.
-    assert [each.recommendation.engine for each in found] == ["microcode:mpi", "microcode:mpi"]
+    assert [each.recommendation.engine for each in found] == ["match_unit:mpi", "match_unit:mpi"]
     assert None not in [each.recommendation.twice for each in found]
     assert own["match_latency_mean_ns"].to_list() != built_in["match_latency_mean_ns"].to_list()
 
@@ -87,14 +87,14 @@ def test_sizes_of_a_program_are_replayed_with_the_program(tmp_path: Path, halo: 
 def test_a_program_that_changes_while_a_sweep_runs_is_refused(tmp_path: Path, halo: mb.Trace) -> None:
     path = tmp_path / "mine.mb"
     path.write_text(_native.match_template(8))
-    origin = mb.engine("microcode", program=str(path)).origin
+    origin = mb.engine("match_unit", program=str(path)).origin
     assert origin is not None
     task = Task(
         at=0,
         name="halo on mine",
         trace=halo.directory,
         trace_hash="",
-        engine="microcode",
+        engine="match_unit",
         engine_sha256=origin["sha256"],
         parameters={"program": str(path)},
         config=ReplayConfig(),
@@ -110,11 +110,11 @@ def test_a_program_that_changes_while_a_sweep_runs_is_refused(tmp_path: Path, ha
 def test_a_program_that_does_not_assemble_names_its_line(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "wrong.mb").write_text("loop: wait || a1 = in || goto lop\nnop\nnop\n")
     (tmp_path / "trace").mkdir()
-    done = matchbench("compare", "trace", "--engine", "microcode", "--set", "program=wrong.mb")
+    done = matchbench("compare", "trace", "--engine", "match_unit", "--set", "program=wrong.mb")
     assert done.returncode == 2
     assert "wrong.mb:1:" in done.stderr
     assert "unknown label `lop`" in done.stderr
-    done = matchbench("compare", "trace", "--engine", "microcode", "--set", "program=mpl")
+    done = matchbench("compare", "trace", "--engine", "match_unit", "--set", "program=mpl")
     assert done.returncode == 2
     assert "unknown program `mpl`; did you mean `mpi`? expected one of: mpi, " in done.stderr
 

@@ -20,7 +20,7 @@ LABEL = re.compile(r'aria-label="([^"]*)"')
 
 @pytest.fixture(scope="module")
 def comparison(halo: mb.Trace, deep: mb.Trace) -> mb.Comparison:
-    return mb.compare([halo, deep], ["ideal", "linear:qsnet2", "linear:bgp", "microcode:hemmert2007"])
+    return mb.compare([halo, deep], ["ideal", "linear:qsnet2", "linear:bgp", "match_unit:hemmert2007"])
 
 
 def drawn(chart: report_charts.Selected) -> list[str]:
@@ -93,7 +93,7 @@ def test_a_point_has_the_chosen_latency_of_its_depth(
 def test_queues_are_shown_for_the_fastest_preset_of_each_engine(comparison: mb.Comparison) -> None:
     marks = drawn(chart(comparison, "deep", "queues"))
     shown = {match[1] for mark in marks if (match := re.search(r"engine: ([^;]*);", mark))}
-    assert shown == {"ideal:zero (bound)", "linear:qsnet2", "microcode:hemmert2007"}
+    assert shown == {"ideal:zero (bound)", "linear:qsnet2", "match_unit:hemmert2007"}
 
 
 def test_a_chart_keeps_a_length_wherever_it_changes() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 MARKS = "figure:not([hidden]) svg.marks path[aria-label]"
-ENGINES = ["ideal", "linear:qsnet2", "linear:bgp", "microcode:hemmert2007"]
+ENGINES = ["ideal", "linear:qsnet2", "linear:bgp", "match_unit:hemmert2007"]
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,8 @@ def test_an_engine_is_switched_off_in_every_chart_and_table(page: Page) -> None:
     switch.press("Space")
     page.locator(f"{MARKS}[aria-label*='linear:bgp']").first.wait_for(state="attached")
     assert lines() == {"linear:qsnet2", "linear:bgp"}
-    page.get_by_role("button", name="microcode:hemmert2007").dblclick()
-    assert column(page, "table.matrix", 0) == ["microcode:hemmert2007"]
+    page.get_by_role("button", name="match_unit:hemmert2007").dblclick()
+    assert column(page, "table.matrix", 0) == ["match_unit:hemmert2007"]
     page.get_by_role("button", name="all", exact=True).click()
     assert len(column(page, "table.matrix", 0)) == len(ENGINES)
 

@@ -66,7 +66,7 @@ def test_one_curve_says_how_often_replays_of_three_sizes_overflow(path: Path) ->
 CURVES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cam_list": ("cam", "oldest_of_queue", {}),
     "alpu": ("cells", "oldest_of_queue", {"block": 1}),
-    "microcode": ("capacity", "places_of_both", {}),
+    "match_unit": ("capacity", "places_of_both", {}),
     "hash_buckets": ("capacity", "places_of_both", {}),
 }
 """Engines whose structures follow a curve: key of the size, the curve, and other parameters."""
@@ -158,13 +158,13 @@ def test_the_command_answers_first_and_writes_tables_and_a_page(tmp_path: Path) 
 
 def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a_remark() -> None:
     with mb.Trace.open(SHARED) as trace:
-        found = mb.compare(trace, [mb.Engine("microcode", preset="mpi", capacity=1), "cam_list", "linear"])
+        found = mb.compare(trace, [mb.Engine("match_unit", preset="mpi", capacity=1), "cam_list", "linear"])
     for row in found.results.iter_rows(named=True):
         parts = ("search", "waiting", "refused", "beyond")
         total = sum(row[f"match_{part}_mean_ns"] for part in parts)
         assert total == pytest.approx(row["match_latency_mean_ns"], abs=0.01)
         assert row["match_latency_p99_ns"] <= row["match_latency_p999_ns"] <= row["match_latency_max_ns"]
-    full = found.results.filter(engine="microcode").row(0, named=True)
+    full = found.results.filter(engine="match_unit").row(0, named=True)
     assert full["posted_overflows"] + full["unexpected_overflows"] == full["spilled"] > 0
     assert full["match_beyond_mean_ns"] > 0
     from matchbench.compare import summary
@@ -173,7 +173,7 @@ def test_parts_of_the_match_latency_add_up_and_a_full_structure_has_a_mark_and_a
     marked = {
         row[0]: row[summary.headings(summary.SIMULATED_COLUMNS).index(">overflows")] for row in block.rows
     }
-    assert marked["microcode:mpi+"].startswith("! ")
+    assert marked["match_unit:mpi+"].startswith("! ")
     assert marked["linear:qsnet2"] == "0"
 
 

@@ -287,7 +287,7 @@ def test_published_areas_are_those_of_the_claims() -> None:
         ("cam_list:two_level", {}, "xiong2018.t1.two_level_alms"),
         ("cam_list:p2l4", {}, "xiong2018.t1.p2l4_alms"),
         ("cam_list:two_level", {"lists": 64}, "xiong2018.t1.p2l64_alms"),
-        ("microcode:hemmert2007", {}, "hemmert2007.area.t4_mu_mm2"),
+        ("match_unit:hemmert2007", {}, "hemmert2007.area.t4_mu_mm2"),
         ("list_ooo:hemmert2007", {}, "hemmert2007.area.t4_ppc440_mm2"),
         ("list_mt:mt1", {}, "hemmert2007.area.t4_mt1_mm2"),
         ("list_mt:mt2", {}, "hemmert2007.area.t4_mt2_mm2"),
@@ -298,7 +298,7 @@ def test_published_areas_are_those_of_the_claims() -> None:
         assert area is not None, spec
         assert (area.value, area.kind) == (claims[claim]["value"], "published")
     assert Costs().of(mb.engine("cam_list", cam=128)).area is None
-    assert Costs().of(mb.engine("microcode", head_cache=4)).area is None
+    assert Costs().of(mb.engine("match_unit", head_cache=4)).area is None
 
 
 def test_areas_of_hardware_come_before_published_ones(tmp_path: Path) -> None:

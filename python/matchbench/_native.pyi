@@ -232,7 +232,7 @@ def trace_file_bytes(path: str, first: bytes) -> int | None:
     """Length of a finalized trace file by its first 64 bytes; None for a rank that did not finish."""
 
 def match_programs() -> list[tuple[str, str]]:
-    """Every match program of the engine `microcode`: name and text."""
+    """Every match program of the engine `match_unit`: name and text."""
 
 def match_template(item_words: int) -> str:
     """Text of a match program to start from, for items of 4, 8 or 16 words."""

@@ -8,7 +8,7 @@
 //! - [`template`]: a match program to start from.
 //! - [`layout`]: the fields of items and headers.
 //!
-//! Source: Hemmert et al. (`hemmert2007`); `engines/microcode/README.md` separates the paper's parameters from ours.
+//! Source: Hemmert et al. (`hemmert2007`); `engines/match_unit/README.md` separates the paper's parameters from ours.
 
 mod fast_forward;
 pub mod golden;

@@ -16,7 +16,7 @@ const HEAD: &str = "\
 ; A match program: MPI matching on the posted and the unexpected list. Change it, and run it with
 ;
 ;   matchbench match_unit run FILE --list list.toml --headers headers.toml
-;   matchbench compare TRACE --engine microcode --set program=FILE
+;   matchbench compare TRACE --engine match_unit --set program=FILE
 ;
 ; The list manager streams a header of 8 words and then items of ITEMS words, oldest first. The program answers each
 ; item: 0, or the handle of the item if it matches. Behind a match comes one more item, which the program drains.

@@ -297,7 +297,7 @@ pub type BuildEngine = fn(&ParameterSet) -> Result<Box<dyn ReplayEngine>, Parame
 /// The kind of a user-defined engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnKind {
-    /// A match program on the engine `microcode`.
+    /// A match program on the engine `match_unit`.
     Program,
     /// A shared library (`spec/engine.md`).
     Library,

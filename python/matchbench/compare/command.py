@@ -40,7 +40,7 @@ CHECK_FAILED = 1
       matchbench compare out/run1 out/run2 out/run3 --repeat
       matchbench compare out/mine --engine ideal --engine linear:qsnet2 -o out/results
       matchbench compare out/mine --engine linear --set linear.entry=20 --network papers200
-      matchbench compare out/mine --engine microcode --set program=./mine.mb
+      matchbench compare out/mine --engine match_unit --set program=./mine.mb
       matchbench compare out/mine --engine ./libmy_engine.so --engine linear
       matchbench compare out/mine --collective allreduce=ring --network-set latency=600
       matchbench compare out/mine --engine host_native --engine linear:software --mpi-bench out/bench

@@ -173,7 +173,7 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
     \b
       matchbench match_unit new mine.mb
       matchbench match_unit new small.mb --items 4
-      matchbench compare traces/halo3d-64.tar.xz --engine microcode --set program=mine.mb
+      matchbench compare traces/halo3d-64.tar.xz --engine match_unit --set program=mine.mb
     """
 )
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))

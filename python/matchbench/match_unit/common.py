@@ -44,10 +44,12 @@ def inputs(function: Function) -> Function:
                 "-H", "--headers", type=path, required=True, help="File with the headers that arrive."
             ),
             click.option(
-                "--preset", default="hemmert2007", help="Preset of the engine `microcode`. [hemmert2007]"
+                "--preset", default="hemmert2007", help="Preset of the engine `match_unit`. [hemmert2007]"
             ),
             set_option(
-                lambda ctx: named(_native.Engine.found(f"microcode:{ctx.params.get('preset')}").parameters()),
+                lambda ctx: named(
+                    _native.Engine.found(f"match_unit:{ctx.params.get('preset')}").parameters()
+                ),
                 help="Set a parameter of clock, list manager or memory; repeatable.",
             ),
             click.option(

@@ -87,7 +87,7 @@ class Setup:
     items, headers
         What `read_list` and `read_headers` return.
     preset, parameters
-        Preset of the engine `microcode`, and values that replace parameters of it.
+        Preset of the engine `match_unit`, and values that replace parameters of it.
     after_match
         What happens to a matching item and to a header without a match; that of a header takes precedence.
 
@@ -117,7 +117,7 @@ class Setup:
         digest = hashlib.sha256()
         self.program = load_program(program, digest.update)
         self.sha256 = None if program in dict(_native.match_programs()) else digest.hexdigest()
-        self.engine = _native.Engine("microcode", preset=preset, **values)
+        self.engine = _native.Engine("match_unit", preset=preset, **values)
         self.items = items
         self.headers = headers
         self.after_match = after_match

@@ -35,8 +35,8 @@ MOST_COMMUNICATORS = 8
       matchbench size traces/halo3d-64.tar.xz
       matchbench size out/mine --on linear:software -o out/sizes
       matchbench size traces/*.tar.xz --no-costs -o out/sizes
-      matchbench size out/mine -e cam_list -e microcode:mpi --buckets 32
-      matchbench size out/mine -e microcode --set program=./mine.mb
+      matchbench size out/mine -e cam_list -e match_unit:mpi --buckets 32
+      matchbench size out/mine -e match_unit --set program=./mine.mb
 
     A structure overflows when an entry is inserted while it is full. docs/sizing.md has the definitions.
     """,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The lists of a rank at one point and its next operations, as the files that `match_unit run` reads.
 
-The order of operations is that of a replay. The files have the words that the engine `microcode` gives its
+The order of operations is that of a replay. The files have the words that the engine `match_unit` gives its
 match unit, and with each header the name of what must match.
 """
 
@@ -102,7 +102,7 @@ def export_snapshot(
     config
         How to replay.
     clock_mhz
-        Clock of the match unit, MHz, in whose cycles arrivals are given; that of `microcode` by default.
+        Clock of the match unit, MHz, in whose cycles arrivals are given; that of `match_unit` by default.
     force
         Replace an earlier export.
     progress
@@ -123,7 +123,7 @@ def export_snapshot(
     trace.check()
     chosen = engine if isinstance(engine, Engine) else Engine(engine)
     own_engines.check(chosen)
-    clock = clock_mhz or _clock_of(Engine("microcode"))
+    clock = clock_mhz or _clock_of(Engine("match_unit"))
     replay = _Replay(trace, chosen, config, communicator)
     deepest = replay.deepest(progress, 0)
     depths, operations = deepest["depth"], deepest["operations"]

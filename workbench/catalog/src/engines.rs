@@ -15,8 +15,8 @@ pub static ENGINES: &[EngineEntry] = &[
     mb_linear::ENTRY,
     mb_list_mt::ENTRY,
     mb_list_ooo::ENTRY,
+    mb_match_unit::ENTRY,
     mb_measured::ENTRY,
-    mb_microcode::ENTRY,
     mb_moped_engine::ENTRY,
     mb_netproc_engine::ENTRY,
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! User-defined engines, and the check that comes before their times count.
 //!
-//! - [`program`]: a match program on the engine `microcode`, in place of one of `match_unit/ucode`.
+//! - [`program`]: a match program on the engine `match_unit`, in place of one of `match_unit/ucode`.
 //! - [`library`]: an engine in a shared library, called over the interface of `spec/engine.md`.
 //! - [`description`]: the description of an engine by its library, or by its class in Python.
 //! - [`watched`]: a user-defined engine in a replay.

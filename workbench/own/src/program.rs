@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! User-written match programs on the engine `microcode`, in place of one of `match_unit/ucode`.
+//! User-written match programs on the engine `match_unit`, in place of one of `match_unit/ucode`.
 
 use mb_asm::MatchProgram;
 use mb_core::parameters::ParameterSet;
 use mb_core::{BuildOwn, EngineOrigin, ParameterError, ReplayEngine};
 use mb_kit::Server;
-use mb_microcode::{Microcode, MicrocodeParameters};
+use mb_match_unit::{MatchUnitEngine, MatchUnitParameters};
 
-/// A user-written match program on the engine `microcode`.
+/// A user-written match program on the engine `match_unit`.
 #[derive(Clone, Debug)]
 pub struct OwnProgram {
     /// Its words.
@@ -18,8 +18,8 @@ pub struct OwnProgram {
 
 impl BuildOwn for OwnProgram {
     fn build(&self, parameters: &ParameterSet) -> Result<Box<dyn ReplayEngine>, ParameterError> {
-        let typed: MicrocodeParameters = parameters.typed();
-        let engine = Microcode::with_program(&self.program, &typed);
+        let typed: MatchUnitParameters = parameters.typed();
+        let engine = MatchUnitEngine::with_program(&self.program, &typed);
         let engine = engine.map_err(|error| ParameterError::Bad {
             key: "program".to_owned(),
             found: format!("{}: {error}", self.origin.path),

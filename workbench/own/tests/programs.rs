@@ -2,7 +2,7 @@
 //! User-written match programs: sound ones pass, and each kind of wrong one is refused with its first wrong outcome.
 
 use mb_core::{EngineOrigin, OwnKind};
-use mb_microcode::ENTRY;
+use mb_match_unit::ENTRY;
 use mb_own::{OwnProgram, check};
 use mb_unit::programs::BuiltinProgram;
 use mb_unit::template::template;

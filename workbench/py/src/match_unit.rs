@@ -6,7 +6,7 @@ mod shapes;
 use mb_asm::program::ITEM_WORDS;
 use mb_asm::word::Register;
 use mb_core::{Clock, names};
-use mb_microcode::MicrocodeParameters;
+use mb_match_unit::MatchUnitParameters;
 use mb_session::debugger::{BreakpointCondition, Debugger, Relation, StopReason};
 use mb_session::export::{Kanata, Vcd};
 use mb_session::profile::Profile;
@@ -48,9 +48,9 @@ impl MatchUnit {
     /// A unit in reset that runs `program`, with the list manager of `engine`.
     #[new]
     fn new(program: &MatchProgram, engine: &Engine, after_match: &str) -> PyResult<Self> {
-        let Some(parameters) = engine.choice.parameters.try_typed::<MicrocodeParameters>() else {
+        let Some(parameters) = engine.choice.parameters.try_typed::<MatchUnitParameters>() else {
             return Err(bad_input(format!(
-                "engine `{}`: has no match unit; expected `microcode`",
+                "engine `{}`: has no match unit; expected `match_unit`",
                 engine.choice.spec()
             )));
         };

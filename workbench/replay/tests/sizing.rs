@@ -81,7 +81,7 @@ fn an_engine_of_n_entries_overflows_as_often_as_the_curve_says() {
             assert_eq!(judged, Ok(()), "{} with {size} entries", choice.spec());
         }
     }
-    assert_eq!(overflowed, 4, "cam_list, alpu, microcode and hash_buckets have a curve");
+    assert_eq!(overflowed, 4, "cam_list, alpu, match_unit and hash_buckets have a curve");
 }
 
 #[test]

@@ -297,7 +297,7 @@ const STEPPED_ENTRIES: u64 = 1_000_000;
 pub fn compared() -> Result<Vec<EngineChoice>, MeasureError> {
     const SPECS: &[&str] = &[
         "ideal:hemmert2007_stated",
-        "microcode:mpi",
+        "match_unit:mpi",
         "list_ooo:hemmert2007",
         "list_mt:mt16",
         "netproc:smt8",

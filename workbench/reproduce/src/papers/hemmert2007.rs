@@ -38,7 +38,7 @@ use crate::study::StudyFile;
 pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
 
 /// The preset of the match unit that is compared with the paper.
-const UNIT: &str = "microcode:hemmert2007";
+const UNIT: &str = "match_unit:hemmert2007";
 
 const STUDY: StudyFile =
     StudyFile { name: "hemmert2007_figures", text: include_str!("../../../../studies/hemmert2007_figures/study.toml") };

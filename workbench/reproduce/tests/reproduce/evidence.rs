@@ -8,7 +8,7 @@ use mb_alpu::AlpuParameters;
 use mb_catalog::EngineChoice;
 use mb_core::{Cycles, Picos, Source};
 use mb_lhs::LhsParameters;
-use mb_microcode::{MicrocodeParameters, ProgramName};
+use mb_match_unit::{MatchUnitParameters, ProgramName};
 use mb_reproduce::error::{EvidenceError, ReproduceError};
 use mb_reproduce::ledger::{self, Claim, Evidence, EvidenceKind, LEDGER};
 use mb_reproduce::papers::hemmert2007::{self, Delivery, Processors, Simulated, Subject, figure5};
@@ -20,7 +20,7 @@ use crate::common::{CLAIMS, HEMMERT2007, SUBJECT};
 use crate::tanabe2013::FINDINGS as TANABE2013;
 use crate::xiong2018::FINDINGS as XIONG2018;
 
-const LEAN: &str = "microcode:hemmert2007 program=portals_lean";
+const LEAN: &str = "match_unit:hemmert2007 program=portals_lean";
 
 fn held<'a>(findings: &'a [Finding<'static>], kind: EvidenceKind) -> Vec<&'a str> {
     let of_kind = |finding: &&Finding<'_>| finding.evidence().map(Evidence::kind) == Some(kind);
@@ -101,9 +101,9 @@ fn claims(ids: &[&str]) -> Vec<Claim> {
 }
 
 fn on_the_leaner_program() -> Subject {
-    let mut choice = mb_catalog::find("microcode:hemmert2007").unwrap();
-    choice.change(|parameters: &mut MicrocodeParameters| parameters.program = ProgramName::PortalsLean).unwrap();
-    let parameters: MicrocodeParameters = choice.parameters.typed();
+    let mut choice = mb_catalog::find("match_unit:hemmert2007").unwrap();
+    choice.change(|parameters: &mut MatchUnitParameters| parameters.program = ProgramName::PortalsLean).unwrap();
+    let parameters: MatchUnitParameters = choice.parameters.typed();
     let Subject { processors, fitted, .. } = SUBJECT.clone();
     let subject = Subject::new(parameters.program.builtin().assemble(), parameters.memory(), parameters.clock).unwrap();
     Subject { processors, fitted, ..subject }
@@ -219,7 +219,7 @@ fn refused(id: &str, engines: &str) -> EvidenceError {
 #[test]
 fn a_claim_on_a_calibrated_preset_cannot_be_predicted() {
     for engine in [
-        "microcode:hemmert2007",
+        "match_unit:hemmert2007",
         "lhs:dimmnet2",
         "lhs:dimmnet3",
         "alpu:tanabe2013",
@@ -230,8 +230,8 @@ fn a_claim_on_a_calibrated_preset_cannot_be_predicted() {
         assert!(matches!(&error, EvidenceError::Calibrated { engine: named, .. } if named == engine), "{error}");
     }
     assert_eq!(
-        refused("hemmert2007.ucode.total", "microcode:hemmert2007").to_string(),
-        "claim `hemmert2007.ucode.total`: evidence is predicted, but parameter `program` of `microcode:hemmert2007` is \
+        refused("hemmert2007.ucode.total", "match_unit:hemmert2007").to_string(),
+        "claim `hemmert2007.ucode.total`: evidence is predicted, but parameter `program` of `match_unit:hemmert2007` is \
          calibrated (hemmert2007.ucode.total: the match function of figure 1, written to have the word counts of table 1; \
          portals_lean does the same work in 41 words in place of 44); expected recovered, or an engine with another value \
          that the claim holds with too"
@@ -268,12 +268,12 @@ fn a_claim_that_is_measured_without_evidence_is_refused() {
 #[test]
 fn an_engine_that_evidence_names_is_known() {
     assert_eq!(
-        refused("hemmert2007.ucode.total", "microcode:hemmert2007 program=none")
+        refused("hemmert2007.ucode.total", "match_unit:hemmert2007 program=none")
             .to_string()
             .split(": ")
             .take(2)
             .collect::<Vec<_>>(),
-        ["claim `hemmert2007.ucode.total`", "engine `microcode:hemmert2007 program=none` of its evidence"]
+        ["claim `hemmert2007.ucode.total`", "engine `match_unit:hemmert2007 program=none` of its evidence"]
     );
     let engines: Vec<EngineChoice> = CLAIMS.iter().flat_map(|claim| evidence::engines(claim).unwrap()).collect();
     assert!(!engines.is_empty());

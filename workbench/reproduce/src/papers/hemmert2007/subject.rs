@@ -115,13 +115,13 @@ pub(crate) struct Search {
 }
 
 impl Subject {
-    /// The design point of the paper: preset `microcode:hemmert2007`, program
+    /// The design point of the paper: preset `match_unit:hemmert2007`, program
     /// `portals_hemmert2007`.
     ///
     /// # Errors
     /// When a preset cannot be read or the program breaks the protocol.
     pub fn published() -> Result<Self, MeasureError> {
-        let parameters: mb_microcode::MicrocodeParameters = mb_catalog::find(UNIT)?.parameters.typed();
+        let parameters: mb_match_unit::MatchUnitParameters = mb_catalog::find(UNIT)?.parameters.typed();
         let subject = Self::new(parameters.program.builtin().assemble(), parameters.memory(), parameters.clock)?;
         let study = STUDY.read()?;
         let processors = Processors::new(&study, &study.baseline())?;

@@ -5,4 +5,4 @@
 
 pub mod engine;
 
-pub use engine::{ENTRY, Microcode, MicrocodeParameters, ProgramName};
+pub use engine::{ENTRY, MatchUnitEngine, MatchUnitParameters, ProgramName};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The times of `microcode` are its formulas, to the picosecond, and its visits those of a list walk.
+//! The times of `match_unit` are its formulas, to the picosecond, and its visits those of a list walk.
 
 use mb_core::parameters::Choice;
 use mb_core::{
@@ -7,14 +7,14 @@ use mb_core::{
     ReplayEngine, Shortcuts,
 };
 use mb_kit::Server;
-use mb_microcode::{Microcode, MicrocodeParameters, ProgramName};
+use mb_match_unit::{MatchUnitEngine, MatchUnitParameters, ProgramName};
 use mb_testkit::drive::Visits;
 use mb_testkit::{cases, checked, streams};
 
 const CLOCK: Clock = Clock::from_mhz(500);
 
 /// The preset `hemmert2007` with a queue of commands that no test fills unless it says so.
-const BASE: MicrocodeParameters = MicrocodeParameters {
+const BASE: MatchUnitParameters = MatchUnitParameters {
     clock: CLOCK,
     program: ProgramName::PortalsHemmert2007,
     memory_latency: Cycles(10),
@@ -28,8 +28,8 @@ const BASE: MicrocodeParameters = MicrocodeParameters {
     commands: 1_000_000,
 };
 
-fn engine(parameters: &MicrocodeParameters) -> Server<Microcode> {
-    Server::new(Microcode::new(checked(parameters)))
+fn engine(parameters: &MatchUnitParameters) -> Server<MatchUnitEngine> {
+    Server::new(MatchUnitEngine::new(checked(parameters)))
 }
 
 fn envelope(bits: u64) -> Envelope {
@@ -44,7 +44,7 @@ fn arrive(number: u64) -> Op {
     Op::Arrive { msg: MsgId(number), envelope: envelope(number) }
 }
 
-fn fill(engine: &mut Server<Microcode>, ops: impl Iterator<Item = Op>) -> Picos {
+fn fill(engine: &mut Server<MatchUnitEngine>, ops: impl Iterator<Item = Op>) -> Picos {
     for op in ops {
         engine.offer(Picos::ZERO, op);
     }
@@ -55,7 +55,7 @@ fn fill(engine: &mut Server<Microcode>, ops: impl Iterator<Item = Op>) -> Picos 
 
 /// Offers `op` long after everything else; it must be answered `cycles` later, and not a picosecond earlier.
 #[track_caller]
-fn assert_takes(engine: &mut Server<Microcode>, op: Op, cycles: u64) {
+fn assert_takes(engine: &mut Server<MatchUnitEngine>, op: Op, cycles: u64) {
     let start = Picos::from_ns(1_000_000_000);
     engine.offer(start, op);
     let due = start + CLOCK.span(Cycles(cycles));
@@ -98,10 +98,10 @@ fn latency(items_before: u64, words: u64) -> u64 {
 fn an_arrival_takes_eight_cycles_for_each_receive_visited() {
     for words in WORDS {
         for depth in [1, 2, 3, 16, 17, 300] {
-            let mut matched = engine(&MicrocodeParameters { program: words.program, ..BASE });
+            let mut matched = engine(&MatchUnitParameters { program: words.program, ..BASE });
             fill(&mut matched, (1..=depth).map(post));
             assert_takes(&mut matched, arrive(depth), latency(depth - 1, words.matched));
-            let mut ended = engine(&MicrocodeParameters { program: words.program, ..BASE });
+            let mut ended = engine(&MatchUnitParameters { program: words.program, ..BASE });
             fill(&mut ended, (1..=depth).map(post));
             assert_takes(&mut ended, arrive(0), latency(depth, words.ended));
         }
@@ -115,7 +115,7 @@ fn a_post_or_probe_takes_eight_cycles_for_each_message_visited() {
             let probe = Op::Probe { probe: ProbeId(1), pattern: Pattern::exactly(envelope(depth)) };
             let found = latency(depth - 1, words.found);
             for (op, cycles) in [(post(depth), found), (probe, found), (post(0), latency(depth, words.not_found))] {
-                let mut engine = engine(&MicrocodeParameters { program: words.program, ..BASE });
+                let mut engine = engine(&MatchUnitParameters { program: words.program, ..BASE });
                 fill(&mut engine, (1..=depth).map(arrive));
                 assert_takes(&mut engine, op, cycles);
             }
@@ -125,7 +125,7 @@ fn a_post_or_probe_takes_eight_cycles_for_each_message_visited() {
 
 #[test]
 fn a_cancel_takes_one_removal() {
-    let mut engine = engine(&MicrocodeParameters { unlink: Cycles(7), ..BASE });
+    let mut engine = engine(&MatchUnitParameters { unlink: Cycles(7), ..BASE });
     fill(&mut engine, (1..=30).map(post));
     assert_takes(&mut engine, Op::Cancel { recv: RecvId(17) }, 7);
     assert_eq!(engine.queue_lengths(), QueueLengths { posted: 29, unexpected: 0 });
@@ -135,7 +135,7 @@ fn a_cancel_takes_one_removal() {
 fn a_head_cache_of_k_items_hides_8k_cycles_of_memory_latency_and_no_more() {
     for head_cache in [1, 2, 3] {
         let cycles = |latency: u64| {
-            let parameters = MicrocodeParameters { head_cache, memory_latency: Cycles(latency), ..BASE };
+            let parameters = MatchUnitParameters { head_cache, memory_latency: Cycles(latency), ..BASE };
             let mut engine = engine(&parameters);
             fill(&mut engine, (1..=100).map(post));
             engine.offer(Picos::from_ns(1_000_000), arrive(100));
@@ -150,7 +150,7 @@ fn a_head_cache_of_k_items_hides_8k_cycles_of_memory_latency_and_no_more() {
 
 #[test]
 fn a_full_queue_of_commands_refuses_until_the_next_one_starts() {
-    let mut engine = engine(&MicrocodeParameters { commands: 2, ..BASE });
+    let mut engine = engine(&MatchUnitParameters { commands: 2, ..BASE });
     assert_eq!(engine.offer(Picos(1), post(1)), Accepted::Yes);
     assert_eq!(engine.offer(Picos(1), post(2)), Accepted::Yes);
     let Accepted::Busy { retry_at } = engine.offer(Picos(1), post(3)) else { panic!("the queue is full") };
@@ -163,7 +163,7 @@ fn a_full_queue_of_commands_refuses_until_the_next_one_starts() {
 #[test]
 fn items_beyond_the_capacity_are_found_more_slowly() {
     let arrival = |capacity: usize, depth: u64| {
-        let mut engine = engine(&MicrocodeParameters { capacity, spill_latency: Cycles(250), ..BASE });
+        let mut engine = engine(&MatchUnitParameters { capacity, spill_latency: Cycles(250), ..BASE });
         fill(&mut engine, (1..=20).map(post));
         assert_eq!(engine.service().machine().lists().spilled(), 20_usize.saturating_sub(capacity));
         engine.offer(Picos::from_ns(1_000_000), arrive(depth));
@@ -176,7 +176,7 @@ fn items_beyond_the_capacity_are_found_more_slowly() {
 #[test]
 fn outcomes_and_visits_are_those_of_a_list_walk() {
     for &program in ProgramName::ALL {
-        let parameters = MicrocodeParameters { program, capacity: 8, commands: 3, ..BASE };
+        let parameters = MatchUnitParameters { program, capacity: 8, commands: 3, ..BASE };
         let make = || Box::new(engine(&parameters)) as Box<dyn ReplayEngine>;
         assert_eq!(cases::run(&cases::corpus().unwrap(), &make, Visits::Own), Ok(()));
         assert_eq!(streams::outcomes_are_the_oracles(&make, Visits::Own), Ok(()));
@@ -186,7 +186,7 @@ fn outcomes_and_visits_are_those_of_a_list_walk() {
 #[test]
 fn the_initiator_that_stands_for_any_in_hardware_is_an_initiator_like_others() {
     for &program in ProgramName::ALL {
-        let mut engine = engine(&MicrocodeParameters { program, ..BASE });
+        let mut engine = engine(&MatchUnitParameters { program, ..BASE });
         let last = Envelope { bits: 1, initiator: Initiator(u32::MAX) };
         engine.offer(Picos::ZERO, Op::Post { recv: RecvId(1), pattern: Pattern::exactly(last) });
         engine.offer(Picos::ZERO, arrive(1));

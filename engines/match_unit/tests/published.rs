@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Hemmert et al. print about its program and its cycles, measured on `portals_hemmert2007`.
 
-use mb_microcode::{ENTRY, MicrocodeParameters};
+use mb_match_unit::{ENTRY, MatchUnitParameters};
 use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::{IssueEvent, MatchProcessor};
@@ -53,7 +53,7 @@ fn cycles(events: &[IssueEvent]) -> u64 {
 
 #[test]
 fn the_memory_of_the_tests_is_that_of_the_preset() {
-    assert_eq!(mb_testkit::preset::<MicrocodeParameters>(&ENTRY, "hemmert2007").memory(), MEMORY);
+    assert_eq!(mb_testkit::preset::<MatchUnitParameters>(&ENTRY, "hemmert2007").memory(), MEMORY);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The engine `microcode`: every operation of a receiver runs on the match unit and its list manager.
+//! The engine `match_unit`: every operation of a receiver runs on the match unit and its list manager.
 //!
 //! Contract: arrivals search the posted list, posts and probes the unexpected list, each by the
 //! selected program; cancels go by handle. One operation is served after the other, and appending
@@ -28,22 +28,22 @@ use mb_unit::programs::BuiltinProgram;
 /// The catalog's entry of this engine.
 pub const ENTRY: EngineEntry = EngineEntry {
     card: EngineCard {
-        name: "microcode",
+        name: "match_unit",
         summary: "A microcoded match unit and its list manager, cycle by cycle, running real match programs",
         reference: "K. S. Hemmert, K. D. Underwood, A. Rodrigues: An Architecture to Perform NIC Based MPI Matching \
                     (hemmert2007)",
         timing: Timing::Simulated,
     },
-    parameters: MicrocodeParameters::SPECS,
+    parameters: MatchUnitParameters::SPECS,
     presets: mb_core::presets!("hemmert2007", "mpi", "fpga", "asic"),
     placement: |_| Placement::Nic,
     breaks_order: keeps_order,
-    build: |set| Ok(Box::new(Server::new(Microcode::new(&set.typed())))),
+    build: |set| Ok(Box::new(Server::new(MatchUnitEngine::new(&set.typed())))),
 };
 
 /// Parameters of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, Parameters)]
-pub struct MicrocodeParameters {
+pub struct MatchUnitParameters {
     /// Clock of unit and list manager.
     #[parameter(range = 1..=100_000)]
     pub clock: Clock,
@@ -105,7 +105,7 @@ impl ProgramName {
     }
 }
 
-impl MicrocodeParameters {
+impl MatchUnitParameters {
     /// The list manager and its memory.
     #[must_use]
     pub const fn memory(&self) -> ListManagerParameters {
@@ -125,20 +125,20 @@ impl MicrocodeParameters {
 
 /// One receiver's engine.
 #[derive(Debug)]
-pub struct Microcode {
+pub struct MatchUnitEngine {
     clock: Clock,
     machine: MatchProcessor,
     queue: InputQueue,
     events: CapacityEvents,
 }
 
-impl Microcode {
+impl MatchUnitEngine {
     /// An engine with empty lists.
     ///
     /// # Panics
     /// When a program of `ucode/` is wrong, which the tests exclude.
     #[must_use]
-    pub fn new(parameters: &MicrocodeParameters) -> Self {
+    pub fn new(parameters: &MatchUnitParameters) -> Self {
         let program = parameters.program.builtin().assemble();
         Self::with_program(&program, parameters).expect("the program waits for a header")
     }
@@ -150,7 +150,7 @@ impl Microcode {
     ///
     /// # Errors
     /// When the program does not reach the wait for its first header.
-    pub fn with_program(program: &MatchProgram, parameters: &MicrocodeParameters) -> Result<Self, ProtocolError> {
+    pub fn with_program(program: &MatchProgram, parameters: &MatchUnitParameters) -> Result<Self, ProtocolError> {
         let memory = ListManagerParameters { item_words: program.item_words, ..parameters.memory() };
         Ok(Self {
             clock: parameters.clock,
@@ -233,7 +233,7 @@ impl Microcode {
     }
 }
 
-impl OperationServer for Microcode {
+impl OperationServer for MatchUnitEngine {
     fn refuses_until(&mut self, now: Picos, _: &Op) -> Option<Picos> {
         self.queue.full_until(now)
     }

@@ -4,7 +4,7 @@
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, RecvId, Shortcuts};
 use mb_kit::Server;
-use mb_microcode::{Microcode, MicrocodeParameters, ProgramName};
+use mb_match_unit::{MatchUnitEngine, MatchUnitParameters, ProgramName};
 use mb_unit::layout::{ANY_NID, ANY_PID, Item, MessageHeader, op, options};
 use mb_unit::list_manager::{List, ListManagerParameters};
 use mb_unit::match_processor::MatchProcessor;
@@ -71,8 +71,8 @@ fn operations(criterion: &mut Criterion) {
 }
 
 /// An engine with `depth` posted receives that nothing matches.
-fn filled(depth: u64) -> Server<Microcode> {
-    let mut engine = Server::new(Microcode::new(mb_testkit::checked(&MicrocodeParameters {
+fn filled(depth: u64) -> Server<MatchUnitEngine> {
+    let mut engine = Server::new(MatchUnitEngine::new(mb_testkit::checked(&MatchUnitParameters {
         clock: Clock::from_mhz(500),
         program: ProgramName::Mpi,
         memory_latency: Cycles(10),
