@@ -27,7 +27,7 @@ LISTED = subprocess.run(
 # Without files that were deleted or moved since the last commit.
 FILES = [name for name in LISTED if name and (ROOT / name).is_file()]
 FOLDERS = {name.partition("/")[0] for name in FILES if "/" in name}
-PLACEHOLDER = re.compile(r"<[^>]*>|NAME|\*")
+PLACEHOLDER = re.compile(r"<[^>]*>|NAME|KEY|ENGINE|\*")
 # Not paths: commands, formulas, and what builds make.
 OTHER = re.compile(r"[ (,{$:|\"\\]|/build\b")
 COMMENT = re.compile(r"^\s*(?://|/?\*|#).*$", re.MULTILINE)
@@ -58,7 +58,7 @@ def leads_somewhere(page: Path, target: str) -> bool:
 
 
 def exists(page: Path, path: str) -> bool:
-    """Return whether a path in back-ticks exists; `<name>`, `NAME` and `*` stand for anything."""
+    """Return whether a path in back-ticks exists; placeholders and `*` stand for anything."""
     pattern = PLACEHOLDER.sub("*", path.partition("#")[0].strip("/"))
     above = [folder for folder in page.parents if folder.is_relative_to(ROOT)]
     return any(next(folder.glob(pattern), None) for folder in above)

@@ -309,7 +309,7 @@ def test_an_invalid_line_is_quoted_in_the_error(fake_mpi: Path, matchbench: Comm
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "matchbench: measuring program: found the line '{not a line}', expected an event of its protocol\n"
+        "matchbench: measuring program: found the line `{not a line}`, expected an event of its protocol\n"
     )
     assert not (tmp_path / "o").exists()
 

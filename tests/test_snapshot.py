@@ -153,7 +153,7 @@ def test_options_of_mu_need_mu_and_an_earlier_export_is_kept(matchbench: Command
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--rank", "3")
     assert (done.returncode, done.stderr) == (
         2,
-        "matchbench: --rank: needs --match-unit; add it, or omit \n",
+        "matchbench: --rank: needs --match-unit; add it, or omit --rank\n",
     )
     done = matchbench("trace", "export", HALO, "-o", "r.parquet", "--network", "slingshot")
     assert "--network: needs --match-unit" in done.stderr

@@ -76,7 +76,6 @@ def environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-@functools.cache
 @contextmanager
 def locked(mpi: Mpi) -> Iterator[None]:
     """Let one process at a time build for an MPI: files of tests run in processes of their own."""
@@ -87,6 +86,7 @@ def locked(mpi: Mpi) -> Iterator[None]:
         yield
 
 
+@functools.cache
 def build(mpi: Mpi) -> Path:
     """Build all programs, as needed, and return their directory."""
     directory = Path("build") / mpi.name
