@@ -2,6 +2,10 @@
 //! RV64: the 64-bit RISC-V base with multiplication, atomics, floating point, compressed
 //! instructions and counters (RV64GC, Zicntr, Zihintpause, Zawrs, Zba, Zbb).
 //!
+//! A new instruction is a line in `table`, an arm of the match in `operation`, a name in
+//! `processor/docs/processors.md`, and a line with known results in `tests/isa/rv64.txt`. Compiler and tests
+//! ask for each.
+//!
 //! `processor/docs/processors.md` lists them; every other word is [`Fault::Illegal`]. Behaviour that the
 //! architecture leaves to the implementation: loads and stores may have any alignment, atomics must
 //! be aligned; the reservation granule is [`Memory::RESERVATION_GRANULE`].
@@ -16,6 +20,7 @@ mod float;
 mod operation;
 pub mod supervisor;
 pub mod sv39;
+mod table;
 
 #[cfg(test)]
 mod tests;

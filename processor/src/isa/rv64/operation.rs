@@ -3,128 +3,13 @@
 
 use super::csr::CsrAccess;
 use super::decode;
-use super::effect::{AtomicKind, Effect, Extension, FenceOrder};
-use super::float::{self, Double, FloatOp, Rounding, Single};
-use crate::{BranchKind, InstructionClass, RegisterNumber, StaticInstruction};
+use super::effect::{Effect, Extension, FenceOrder};
+use super::float::{self, Double, Rounding, Single};
+use super::table::Kind;
+use crate::{BranchKind, RegisterNumber, StaticInstruction};
 
 /// Index of the register that takes results for x0, and that no instruction reads.
 pub(super) const SINK: u8 = 64;
-
-/// The operation of an instruction. `a`, `b` and `imm` are fields of [`Operation`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// An illegal instruction; `imm` is the word.
-    Illegal,
-    /// The result is `imm`: lui and auipc.
-    Constant,
-    /// `imm` is the target.
-    Jump,
-    JumpRegister,
-    /// `imm` is the target, as in all branches.
-    BranchEqual,
-    BranchNotEqual,
-    BranchLess,
-    BranchNotLess,
-    BranchLessUnsigned,
-    BranchNotLessUnsigned,
-    LoadByte,
-    LoadHalf,
-    LoadWord,
-    LoadDouble,
-    LoadByteUnsigned,
-    LoadHalfUnsigned,
-    LoadWordUnsigned,
-    /// Into a floating-point register.
-    LoadSingle,
-    StoreByte,
-    StoreHalf,
-    StoreWord,
-    StoreDouble,
-    AddImm,
-    LessImm,
-    LessUnsignedImm,
-    XorImm,
-    OrImm,
-    AndImm,
-    ShiftLeftImm,
-    ShiftRightImm,
-    ShiftRightSignedImm,
-    AddImmWord,
-    ShiftLeftImmWord,
-    ShiftRightImmWord,
-    ShiftRightSignedImmWord,
-    Add,
-    Sub,
-    ShiftLeft,
-    Less,
-    LessUnsigned,
-    Xor,
-    ShiftRight,
-    ShiftRightSigned,
-    Or,
-    And,
-    AddWord,
-    SubWord,
-    ShiftLeftWord,
-    ShiftRightWord,
-    ShiftRightSignedWord,
-    Mul,
-    MulHigh,
-    MulHighSignedUnsigned,
-    MulHighUnsigned,
-    Div,
-    DivUnsigned,
-    Rem,
-    RemUnsigned,
-    MulWord,
-    DivWord,
-    DivUnsignedWord,
-    RemWord,
-    RemUnsignedWord,
-    // Zba. `imm` is the shift amount.
-    ShiftAdd,
-    ShiftAddUnsignedWord,
-    ShiftLeftImmUnsignedWord,
-    // Zbb.
-    AndNot,
-    OrNot,
-    Xnor,
-    LeadingZeros,
-    LeadingZerosWord,
-    TrailingZeros,
-    TrailingZerosWord,
-    Ones,
-    OnesWord,
-    Max,
-    MaxUnsigned,
-    Min,
-    MinUnsigned,
-    SignExtendByte,
-    SignExtendHalf,
-    ZeroExtendHalf,
-    RotateLeft,
-    RotateLeftWord,
-    RotateRight,
-    RotateRightWord,
-    RotateRightImm,
-    RotateRightImmWord,
-    OrCombineBytes,
-    ReverseBytes,
-    /// Bits 1 and 0 of `imm` are the ordering bits aq and rl.
-    Atomic(AtomicKind),
-    /// Operations of F and D. `imm` is the word.
-    Single(FloatOp),
-    Double(FloatOp),
-    /// `imm` is the word.
-    Csr,
-    /// `imm` is the word.
-    Fence,
-    FenceInstruction,
-    Pause,
-    /// `imm` is 1 for wrs.sto, 0 for wrs.nto.
-    WaitOnReservation,
-    Call,
-}
 
 /// What receives the effect of an instruction: [`Effect`] as method calls, so that a receiver
 /// needs no second dispatch.
@@ -196,7 +81,7 @@ pub struct Operation {
     pub(super) kind: Kind,
     /// Destination, or [`SINK`].
     pub(super) d: u8,
-    /// Operands, 0 to 63. They may hold immediate bits where the instruction has no such register.
+    /// Operands, 0 to 63; 0 for none.
     pub(super) a: u8,
     pub(super) b: u8,
     pub(super) c: u8,
@@ -384,8 +269,8 @@ impl Operation {
             Kind::RemWord if b as i32 == 0 => word(a),
             Kind::RemWord => (a as i32).wrapping_rem(b as i32) as u64,
             Kind::RemUnsignedWord => (a as u32).checked_rem(b as u32).unwrap_or(a as u32) as i32 as u64,
-            Kind::ShiftAdd => b.wrapping_add(a << (imm & 3)),
-            Kind::ShiftAddUnsignedWord => b.wrapping_add(u64::from(a as u32) << (imm & 3)),
+            Kind::ShiftAdd(amount) => b.wrapping_add(a << (amount & 3)),
+            Kind::ShiftAddUnsignedWord(amount) => b.wrapping_add(u64::from(a as u32) << (amount & 3)),
             Kind::ShiftLeftImmUnsignedWord => u64::from(a as u32) << (imm & 63),
             Kind::AndNot => a & !b,
             Kind::OrNot => a | !b,
@@ -442,30 +327,11 @@ impl Operation {
             Kind::Fence => return actions.other(Effect::Fence(FenceOrder::of(imm as u32))),
             Kind::FenceInstruction => return actions.other(Effect::FenceInstruction),
             Kind::Pause => return actions.other(Effect::Pause),
-            Kind::WaitOnReservation => return actions.other(Effect::WaitOnReservation { short: imm != 0 }),
+            Kind::WaitOnReservation(short) => return actions.other(Effect::WaitOnReservation { short }),
             Kind::Call => return actions.other(Effect::Call),
             Kind::Illegal => return actions.other(Effect::Illegal(imm as u32)),
         };
         actions.value(value)
-    }
-
-    /// An operation without operands and result.
-    pub(super) const fn new(kind: Kind, a: u8, b: u8) -> Self {
-        let instruction = StaticInstruction {
-            class: InstructionClass::Integer,
-            branch: BranchKind::None,
-            sources: [RegisterNumber::NONE; 3],
-            destinations: [RegisterNumber::NONE; 3],
-            bytes: 4,
-            access: 0,
-        };
-        Self { kind, d: SINK, a, b, c: 0, imm: 0, instruction }
-    }
-
-    /// Sets the register that takes the result.
-    pub(super) const fn set_destination(&mut self, register: RegisterNumber) {
-        self.instruction.destinations[0] = register;
-        self.d = if register.0 == RegisterNumber::NONE.0 { SINK } else { register.0 };
     }
 }
 
