@@ -123,7 +123,8 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 # Parts of `make nightly`; each is a target nightly-PART. Property tests are divided by folder, fuzzing by target.
 PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
-PARTS ?= $(PROPERTIES:%=properties-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
+PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
+PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
   python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
@@ -143,6 +144,10 @@ crates = $(filter-out mb-py,$(shell find $(1) -name Cargo.toml -not -path '*/bui
 
 nightly-properties-%: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	PROPTEST_CASES=$(CASES) cargo test --release $(addprefix --package ,$(call crates,$*))
+
+# A product in a copy of its folder and of the layers below it.
+nightly-alone-%: .venv/packages.stamp .venv/guest.stamp
+	xtask/alone.sh $*
 
 # Tests that are too long for every change.
 nightly-ignored: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
