@@ -280,7 +280,7 @@ clean: ## remove everything that was built or downloaded
 # Bundles the chart library into the user's cache, so that the first comparison, and several tests at the same time, need
 # not: it takes longer than a small comparison.
 .venv/charts.stamp: python/matchbench/display/chart_library.py | .venv/packages.stamp
-	PYTHONPATH=$(CURDIR)/python $(VENV)/python -c 'from matchbench import chart_library; chart_library.script()'
+	PYTHONPATH=$(CURDIR)/python $(VENV)/python -c 'from matchbench.display import chart_library; chart_library.script()'
 	touch $@
 
 # What the package needs, and its tests. Python compiles what is imported; to compile everything takes half of the time.
