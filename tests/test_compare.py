@@ -138,11 +138,13 @@ def test_without_names_one_preset_of_each_engine_is_chosen_but_none_that_is_slow
 
 def test_all_is_every_preset_that_keeps_the_order_and_is_not_on_request() -> None:
     on_request = {f"netproc:{preset}" for preset in ("cmp8", "cmp2_4", "cmp2_8", "inorder8")}
+    literal = {f"{card['name']}:{preset}" for card in mb.engines() for preset in card["literal"]}
+    assert {"cam_list:paper_literal", "moped:literal"} <= literal
     every = [
         (card["name"], preset)
         for card in mb.engines()
         for preset in card["presets"]
-        if f"{card['name']}:{preset}" not in on_request | {"cam_list:paper_literal", "moped:literal"}
+        if f"{card['name']}:{preset}" not in on_request | literal
     ]
     assert [(engine.name, engine.preset) for engine in mb.choose_engines(every=True)] == every
 
