@@ -251,6 +251,8 @@ bless: setup .venv/packages.stamp ## rewrite expected output from what the code 
 
 gen: setup ## rewrite every generated file
 	cargo xtask gen
+	# The programs of the fuzzer are a workspace of their own, with a lock file of their own.
+	cargo metadata --quiet --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
 	$(VENV)/python -m matchbench.compare.results_page --write
 
 guest: .venv/guest.stamp ## cross-compile what the simulated processors run
