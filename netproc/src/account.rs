@@ -4,7 +4,27 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{Application, PacketDecision};
-use crate::controller::PacketOutcome;
+
+/// A packet that software has reported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PacketOutcome {
+    /// Its number, in order of arrival.
+    pub packet: u64,
+    /// The hart that reported it.
+    pub hart: u32,
+    /// Cycle in which the controller accepted the report.
+    pub cycle: u64,
+    /// The decision about it.
+    pub verdict: PacketDecision,
+    /// The application that handled it; none if the OS thread dropped it.
+    pub application: Option<Application>,
+    /// The filter that matched.
+    pub class: Option<u32>,
+    /// The result of the application.
+    pub result: Vec<u8>,
+    /// The frame in the buffer.
+    pub frame: Vec<u8>,
+}
 
 /// A packet in a ring slot or with software.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::account::Account;
+pub use crate::account::PacketOutcome;
 use crate::contract::{APP_NONE, Application, ControllerRegister, NO_CLASS, PacketDecision, record, slot};
 use crate::processor::{Bytes, DeviceStore, DmaTransfer, OutsideMemory, Processor};
 use crate::schedule::Schedule;
@@ -47,27 +48,6 @@ pub struct ControllerConfig {
     pub classifies: bool,
     /// Packets to offer.
     pub packets: u64,
-}
-
-/// A packet that software has reported.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PacketOutcome {
-    /// Its number, in order of arrival.
-    pub packet: u64,
-    /// The hart that reported it.
-    pub hart: u32,
-    /// Cycle in which the controller accepted the report.
-    pub cycle: u64,
-    /// The decision about it.
-    pub verdict: PacketDecision,
-    /// The application that handled it; none if the OS thread dropped it.
-    pub application: Option<Application>,
-    /// The filter that matched.
-    pub class: Option<u32>,
-    /// The result of the application.
-    pub result: Vec<u8>,
-    /// The frame in the buffer.
-    pub frame: Vec<u8>,
 }
 
 /// A use of the controller that the contract excludes.

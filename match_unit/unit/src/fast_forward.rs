@@ -17,7 +17,7 @@ use mb_asm::layout::Combine;
 
 use crate::layout::MAX_ITEM_WORDS;
 use crate::list_manager::{ListManager, StreamPhase};
-use crate::match_processor::{IssueEvent, Observer};
+use crate::observer::{IssueEvent, Observer};
 use crate::unit::{
     AluKind, BranchKind, DELAY_SLOTS, DecodedWord, FifoHead, FifoTag, IDENTITY, MatchUnit, NOWHERE, permute_fields,
 };

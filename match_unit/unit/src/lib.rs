@@ -15,6 +15,7 @@ pub mod golden;
 pub mod layout;
 pub mod list_manager;
 pub mod match_processor;
+pub mod observer;
 pub mod programs;
 pub mod template;
 pub mod unit;

@@ -10,48 +10,15 @@ use mb_asm::word::{Register, Word};
 
 use crate::fast_forward::FastForward;
 use crate::layout::Words;
-use crate::list_manager::{
-    FifoWord, List, ListManager, ListManagerParameters, ProtocolError, SearchResult, StallCause,
-};
-use crate::unit::{FifoHead, FifoTag, InputNeed, Issued, MatchUnit, WRITE_STAGE};
+use crate::list_manager::{List, ListManager, ListManagerParameters, ProtocolError, SearchResult, StallCause};
+pub use crate::observer::{IssueEvent, Observer};
+use crate::unit::{FifoHead, FifoTag, InputNeed, MatchUnit, WRITE_STAGE};
 
 /// Limit of consecutive words without input or the end of an answer; a longer sequence is an error.
 const RUNAWAY_WORDS: u32 = 1 << 16;
 
 /// The FIFO head passed to a word that does not read it.
 const NO_HEAD: FifoHead = FifoHead { word: 0, tag: FifoTag::End };
-
-/// One issued word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IssueEvent {
-    /// Cycle of issue (read stage); the write stage is [`WRITE_STAGE`] cycles later.
-    pub cycle: u64,
-    /// Its effects.
-    pub issued: Issued,
-    /// Cycles it waited for input before its issue, and the cause.
-    pub stall: Option<(u64, StallCause)>,
-    /// The FIFO word that it popped.
-    pub took: Option<FifoWord>,
-}
-
-/// Receives every issued word of a match processor.
-pub trait Observer {
-    /// Called after each issued word; `unit` has the state after it.
-    fn issued(&mut self, event: &IssueEvent, unit: &MatchUnit);
-}
-
-/// The observer that does nothing and costs nothing.
-impl Observer for () {
-    #[inline]
-    fn issued(&mut self, _: &IssueEvent, _: &MatchUnit) {}
-}
-
-impl<F: FnMut(&IssueEvent, &MatchUnit) + ?Sized> Observer for F {
-    #[inline]
-    fn issued(&mut self, event: &IssueEvent, unit: &MatchUnit) {
-        self(event, unit);
-    }
-}
 
 /// Stall cycles of the unit, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

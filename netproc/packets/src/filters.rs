@@ -7,11 +7,7 @@ use mb_core::random::Random;
 use mb_netproc::contract::{ANY_PORT, Application, Filter};
 
 use crate::headers::Headers;
-
-/// TCP's protocol number.
-pub const TCP: u8 = 6;
-/// UDP's protocol number.
-pub const UDP: u8 = 17;
+pub use crate::headers::{TCP, UDP};
 
 /// A server's protocol and port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,12 +4,15 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+/// TCP's protocol number.
+pub const TCP: u8 = 6;
+/// UDP's protocol number.
+pub const UDP: u8 = 17;
+
 use etherparse::{
     IpAuthHeaderSlice, IpNumber, Ipv6ExtensionsSlice, Ipv6FragmentHeaderSlice, Ipv6RawExtHeaderSlice, LaxNetSlice,
     LaxSlicedPacket,
 };
-
-use crate::filters::{TCP, UDP};
 
 /// Flags of a TCP segment, as in the header (RFC 9293, section 3.1).
 pub mod tcp {

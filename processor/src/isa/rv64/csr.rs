@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Control and status registers: accesses, counters, and the floating-point status.
 
-use super::float::Rounding;
-
 /// An access to a control and status register (Zicsr).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CsrAccess {
@@ -82,6 +80,67 @@ pub enum Counter {
     Time,
     /// Executed instructions of the hart.
     Retired,
+}
+
+/// A rounding mode, with the encodings of the field `rm` and of `frm`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rounding {
+    /// RNE: to nearest, ties to even.
+    #[default]
+    NearestEven,
+    /// RTZ: towards zero.
+    TowardZero,
+    /// RDN: towards negative infinity.
+    Down,
+    /// RUP: towards positive infinity.
+    Up,
+    /// RMM: to nearest, ties away from zero.
+    NearestAway,
+    /// 5, 6 or 7 in `frm`: an instruction that rounds dynamically is illegal.
+    Reserved(u8),
+}
+
+impl Rounding {
+    /// The five modes.
+    pub const MODES: [Self; 5] = [Self::NearestEven, Self::TowardZero, Self::Down, Self::Up, Self::NearestAway];
+
+    /// The mode of an encoding, 0 to 7.
+    #[must_use]
+    pub const fn of(bits: u8) -> Self {
+        match bits {
+            0 => Self::NearestEven,
+            1 => Self::TowardZero,
+            2 => Self::Down,
+            3 => Self::Up,
+            4 => Self::NearestAway,
+            bits => Self::Reserved(bits),
+        }
+    }
+
+    /// Its encoding.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NearestEven => 0,
+            Self::TowardZero => 1,
+            Self::Down => 2,
+            Self::Up => 3,
+            Self::NearestAway => 4,
+            Self::Reserved(bits) => bits,
+        }
+    }
+
+    /// The mode of an instruction, for the dynamic mode; `None` if it is reserved.
+    #[inline]
+    pub(super) const fn effective(word: u32, dynamic: Self) -> Option<Self> {
+        match word >> 12 & 7 {
+            7 => match dynamic {
+                Self::Reserved(_) => None,
+                mode => Some(mode),
+            },
+            bits => Some(Self::of(bits as u8)),
+        }
+    }
 }
 
 /// The floating-point status of a hart, `fcsr`: accrued exceptions and the dynamic rounding mode.
