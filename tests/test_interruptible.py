@@ -47,7 +47,7 @@ def test_an_interrupt_does_not_wait_for_work_that_reports_nothing() -> None:
         ended.set()
 
     try:
-        with pytest.raises(KeyboardInterrupt), interruptible.Threads(1) as threads:  # noqa: PT012
+        with pytest.raises(KeyboardInterrupt), interruptible.Threads(1) as threads:  # noqa: PT012 - the block is under test
             running, waiting = threads.submit(work), threads.submit(work)
             submitted.set()
             interruptible.result(running)
@@ -100,7 +100,7 @@ def test_an_error_is_passed_on_after_the_other_work_has_stopped() -> None:
             stopped.append("working")
             raise
 
-    with pytest.raises(ValueError, match="refused"), interruptible.Threads(2) as threads:  # noqa: PT012
+    with pytest.raises(ValueError, match="refused"), interruptible.Threads(2) as threads:  # noqa: PT012 - the block is under test
         failing, _ = threads.submit(fail), threads.submit(work)
         interruptible.result(failing)
     assert stopped == ["working"]
@@ -129,7 +129,7 @@ def test_a_signal_is_deferred_and_then_raised() -> None:
 
     other = threading.Thread(target=get)
     other.start()  # before the mask, which threads inherit
-    with pytest.raises(KeyboardInterrupt), interruptible.deferred():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), interruptible.deferred():  # noqa: PT012 - the block is under test
         opened.set()
         other.join()
         reached.append("the end of the block")

@@ -121,7 +121,8 @@ def test_the_reference_of_the_random_test_decides_as_documented(tmp_path: Path) 
         pytest.skip("cc is not installed")
     program = tmp_path / "reference_test"
     sources = [FOLDER / "tests" / name for name in ("reference_test.c", "reference.c")]
-    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, *sources], check=True)  # noqa: S607
+    words = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", str(program), *map(str, sources)]
+    subprocess.run(words, check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 0)
 

@@ -50,7 +50,8 @@ class Here:
 def study_of(*traces: mb.Trace, **fields: object) -> Study:
     designs = (Design(name="cam", engine="cam_list", settings={}, axes=(Axis(key="cam", values=VALUES),)),)
     common: dict[str, object] = {"question": "How large?", "designs": designs, "config": mb.ReplayConfig()}
-    return Study(traces=tuple(trace.path for trace in traces), **{**common, **fields})  # type: ignore[arg-type]
+    paths = tuple(trace.path for trace in traces)
+    return Study(traces=paths, **{**common, **fields})  # type: ignore[arg-type] # fields of any type
 
 
 def swept(

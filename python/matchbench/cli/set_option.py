@@ -19,7 +19,7 @@ Known = Callable[[click.Context], Iterable[tuple[str, Parameter]]]
 def set_option(
     known: Known,
     *,
-    help: str,  # noqa: A002 # as in click
+    help: str,  # noqa: A002 - the name of the parameter in click.option
     declarations: Iterable[str] = ("-s", "--set", "parameters"),
     metavar: str = "KEY=VALUE",
 ) -> Callable[[Function], Function]:
