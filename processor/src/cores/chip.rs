@@ -73,6 +73,7 @@
 mod access;
 mod account;
 mod across;
+mod alone;
 mod blocking;
 mod code;
 mod commit;
@@ -85,6 +86,7 @@ mod in_flight;
 mod interface;
 mod issue;
 mod kanata;
+mod pages;
 mod presets;
 mod privileged;
 mod registers;
@@ -93,6 +95,7 @@ mod setting;
 mod statistics;
 mod translation;
 mod turns;
+mod walk;
 mod wrong_path;
 
 use mb_core::ParameterError;
@@ -110,11 +113,6 @@ pub use kanata::{ChipKanata, hart_and_pc};
 pub use presets::{blocking, cmp, cmp2, crowley2000, in_order, smt};
 pub use statistics::{HartStatistics, IssueStall};
 pub use translation::TranslationConfig;
-
-const ONE: u64 = 1;
-
-/// Longest wait of wrs.sto, in cycles.
-const SHORT_WAIT: u64 = 64;
 
 /// A chip without its memory. Harts are numbered from 0: hart `core * contexts + context`.
 #[derive(Clone, Debug)]
@@ -429,7 +427,7 @@ impl Chip {
                     supervisor.raise_software();
                 }
                 self.next[core] = now + 1;
-                soon |= ONE << core;
+                soon |= 1_u64 << core;
                 next = now + 1;
             }
             if self.waiting != 0 && active || self.every_cycle || ended {

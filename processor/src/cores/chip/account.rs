@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The account of issue slots: which slots of a cycle were empty, and why.
 
-use super::ChipConfig;
+use super::config::ChipConfig;
 use super::context::{Context, Full};
 use super::core::Core;
 use super::setting::Setting;

@@ -20,15 +20,16 @@
 //! another one has replaced. The order of accesses remains one that the memory model allows: they happen in the
 //! order in which the cores are simulated. With a slack of 1 nothing is early.
 
-use super::across::crosses;
 use super::code::{Decoded, Kind};
+use super::config::{ChipConfig, IssueOrder};
 use super::context::Context;
 use super::core::{Core, Shared};
 use super::fetch::Fetch;
+use super::interface::{ChipObserver, Passage};
+use super::pages::crosses;
 use super::registers::Register;
 use super::setting::{Environment, Setting};
 use super::statistics::IssueStall;
-use super::{ChipConfig, ChipObserver, IssueOrder, Passage};
 use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::{Privilege, Supervisor};
 use crate::isa::rv64::sv39::Access;

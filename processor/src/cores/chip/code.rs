@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::ChipConfig;
+use super::config::ChipConfig;
 use crate::isa::{Effect, FloatStatus, Operation, Rounding};
 use crate::memory::system::MemorySystem;
 use crate::{BranchKind, InstructionClass};

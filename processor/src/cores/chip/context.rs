@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The state of a context: its instructions in flight and its register map.
 
-use super::across::Across;
 use super::code::{Decoded, Kind};
+use super::config::{ChipConfig, IssueOrder};
 use super::fetch::Fetch;
 use super::in_flight::{InFlight, Times, bit};
+use super::interface::Passage;
+use super::pages::Across;
 use super::registers::Physical;
 use super::returns::ReturnStack;
 use super::setting::Setting;
 use super::statistics::HartStatistics;
-use super::{ChipConfig, IssueOrder, ONE, Passage};
 use crate::isa::rv64::supervisor::{Exception, Privilege, Supervisor};
 use crate::isa::{Extension, FloatStatus};
 
@@ -214,14 +215,14 @@ impl Context {
     #[inline]
     pub(super) const fn before(&self, number: u64) -> u64 {
         let count = (number - self.head) as u32;
-        let mask = if count < 64 { (ONE << count) - 1 } else { u64::MAX };
+        let mask = if count < 64 { (1_u64 << count) - 1 } else { u64::MAX };
         mask.rotate_left(self.head as u32 & 63)
     }
 
     /// As [`before`](Self::before), for an instruction that is renamed.
     #[inline]
     pub(super) const fn before_in_flight(&self, number: u64) -> u64 {
-        ((ONE << ((number - self.head) & 63)) - 1).rotate_left(self.head as u32 & 63)
+        ((1_u64 << ((number - self.head) & 63)) - 1).rotate_left(self.head as u32 & 63)
     }
 
     /// The number of the oldest instruction in a mask that is not empty.

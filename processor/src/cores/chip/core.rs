@@ -3,13 +3,14 @@
 
 use mb_core::ParameterError;
 
+use super::config::{ChipConfig, IssueOrder};
 use super::context::{Context, Full};
 use super::fetch::Fetch;
 use super::in_flight::bit;
+use super::interface::{ChipFault, ChipObserver};
 use super::registers::{ARCHITECTURAL, Free, PerRegister, Physical, Register, Registers};
 use super::setting::{Environment, Setting};
 use super::translation::Translation;
-use super::{ChipConfig, ChipFault, ChipObserver, IssueOrder};
 use crate::memory::system::{CompletedKind, CompletedRequest, MemorySystem};
 use crate::predictor::Predictor;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where a context fetches, and its fetch buffer.
 
-use super::ChipConfig;
 use super::code::{Decoded, Fetched};
+use super::config::ChipConfig;
 use crate::isa::rv64::supervisor::Exception;
 
 /// Where a context fetches, and what stops it.

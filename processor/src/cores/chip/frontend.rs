@@ -2,12 +2,13 @@
 //! Fetch, branch prediction and rename.
 
 use super::code::{Decoded, Fetched, Kind, Place};
+use super::config::{ChipConfig, FetchPolicy};
 use super::context::{Context, Full};
 use super::core::{Core, Shared, lowest_two};
 use super::fetch::Fetch;
 use super::in_flight::bit;
+use super::interface::ChipObserver;
 use super::setting::{Environment, Setting};
-use super::{ChipConfig, ChipObserver, FetchPolicy};
 use crate::BranchKind;
 use crate::isa::rv64::supervisor::Exception;
 use crate::isa::rv64::sv39::Access;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An instruction in flight: what is kept of it from fetch to commit.
 
-use super::ONE;
 use super::code::Decoded;
 use super::registers::Physical;
 use crate::isa::rv64::supervisor::Exception;
@@ -11,7 +10,7 @@ use crate::isa::{AtomicKind, Effect, Extension, Rounding};
 /// The bit of an instruction in the masks.
 #[inline]
 pub(super) const fn bit(number: u64) -> u64 {
-    ONE << (number & 63)
+    1_u64 << (number & 63)
 }
 
 /// The cycles in which an instruction passed the stages of the pipeline; 0 where it has not been.

@@ -2,12 +2,13 @@
 //! Issue, write-back, and the removal of wrong paths.
 
 use super::code::Kind;
+use super::config::ChipConfig;
 use super::context::Context;
 use super::core::{Core, FINISH, Shared, lowest_two};
 use super::in_flight::{InFlight, bit};
+use super::interface::ChipObserver;
 use super::registers::Physical;
 use super::setting::{Environment, Setting};
-use super::{ChipConfig, ChipObserver};
 use crate::BranchKind;
 use crate::isa::rv64::Actions;
 use crate::isa::rv64::supervisor::Exception;

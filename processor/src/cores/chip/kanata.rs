@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use mb_kit::kanata::Diagram;
 
-use super::{ChipObserver, Passage};
+use super::interface::{ChipObserver, Passage};
 
 /// An observer that keeps the instructions of an interval; `N` returns the label of a row.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 
 use mb_core::parameters::{PresetValues, Source, ValueSources};
 
-use super::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
+use super::config::{ChipConfig, FetchPolicy, IssueOrder, Latencies};
 use crate::FloatLatencies;
 use crate::predictor::{Direction, PredictorConfig};
 

@@ -10,14 +10,16 @@
 use mb_core::ParameterError;
 use mb_core::parameters::Parameters;
 
+use super::Chip;
 use super::code::Kind;
 use super::commit::Waits;
+use super::config::ChipConfig;
 use super::context::{Context, Full};
 use super::core::Shared;
 use super::fetch::Fetch;
+use super::interface::{CallHandler, ChipObserver};
 use super::setting::{Environment, Setting};
-use super::translation::Translation;
-use super::{CallHandler, Chip, ChipConfig, ChipObserver, TranslationConfig};
+use super::translation::{Translation, TranslationConfig};
 use crate::cores::functional::{HartState, HostAnswer, HostCall};
 use crate::isa::rv64::supervisor::{Exception, HartCounters, Privilege, Privileged, Supervisor, TrapCause};
 use crate::isa::rv64::sv39::PAGE_BYTES;

@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::ChipConfig;
+use super::config::ChipConfig;
 
 /// A physical register, by its index.
 pub(super) type Physical = u16;

@@ -5,7 +5,8 @@
 use std::marker::PhantomData;
 
 use super::code::Code;
-use super::{CallHandler, ChipConfig, ChipObserver};
+use super::config::ChipConfig;
+use super::interface::{CallHandler, ChipObserver};
 use crate::memory::system::MemorySystem;
 
 /// Properties that are the same in all cycles of a run. The stages are compiled for each combination, so that a

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The steps of the cores in a cycle: which cores are due, and in which order.
 
+use super::config::ChipConfig;
 use super::core::Core;
+use super::interface::ChipFault;
 use super::setting::{Environment, Setting};
-use super::{ChipConfig, ChipFault, ONE};
 use crate::memory::system::CompletedRequest;
 
 /// A cycle in which cores are stepped. Cores are bits.
@@ -45,7 +46,7 @@ impl Cycle<'_> {
             // Branch-free at the wrap-around.
             let ahead = left & from_first;
             let index = if ahead == 0 { left } else { ahead }.trailing_zeros() as usize;
-            let own = ONE << index;
+            let own = 1_u64 << index;
             left ^= own;
             let core = &mut cores[index];
             if due & own == 0 && !core.shared.may_continue::<S>(environment.memory) {
@@ -89,7 +90,7 @@ pub(super) fn due_cores(next: &[u64], now: u64, every_cycle: bool) -> (u64, u64)
     let (mut due, mut others) = (0, u64::MAX);
     for (index, &next) in next.iter().enumerate() {
         if next <= now || every_cycle {
-            due |= ONE << index;
+            due |= 1_u64 << index;
         } else {
             others = others.min(next);
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The removal of wrong paths.
 
+use super::config::{ChipConfig, IssueOrder};
 use super::context::Context;
 use super::core::Shared;
 use super::in_flight::bit;
-use super::{ChipConfig, ChipObserver, IssueOrder};
+use super::interface::ChipObserver;
 use crate::BranchKind;
 
 impl Shared {
