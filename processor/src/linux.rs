@@ -20,11 +20,13 @@
 
 mod any;
 mod core_model;
+pub mod errno;
 mod files;
 mod numbers;
 mod simulate;
 mod space;
 mod start;
+mod user_memory;
 
 use std::fmt;
 
@@ -32,6 +34,7 @@ use mb_core::random::Random;
 
 use self::files::Descriptors;
 use self::space::Space;
+use self::user_memory::{CallResult, Shared, UserMemory};
 use crate::chip::CallHandler;
 use crate::system::MemorySystem;
 use crate::{Hart, Memory, Program, Rv64, Service, Syscall, SyscallHandler, SyscallResult};
@@ -41,104 +44,8 @@ pub use files::{FileStatus, Files};
 pub use simulate::{GuestFailure, Simulation};
 pub use start::StartError;
 
-/// Error numbers of Linux, as far as they are used.
-pub mod errno {
-    /// Operation not permitted.
-    pub const EPERM: u16 = 1;
-    /// No such file.
-    pub const ENOENT: u16 = 2;
-    /// Input or output error.
-    pub const EIO: u16 = 5;
-    /// Bad file descriptor.
-    pub const EBADF: u16 = 9;
-    /// Try again.
-    pub const EAGAIN: u16 = 11;
-    /// Out of memory.
-    pub const ENOMEM: u16 = 12;
-    /// Permission denied.
-    pub const EACCES: u16 = 13;
-    /// Bad address.
-    pub const EFAULT: u16 = 14;
-    /// File exists.
-    pub const EEXIST: u16 = 17;
-    /// Not a directory.
-    pub const ENOTDIR: u16 = 20;
-    /// Is a directory.
-    pub const EISDIR: u16 = 21;
-    /// Invalid argument.
-    pub const EINVAL: u16 = 22;
-    /// Too many open files.
-    pub const EMFILE: u16 = 24;
-    /// Not a terminal.
-    pub const ENOTTY: u16 = 25;
-    /// Illegal seek.
-    pub const ESPIPE: u16 = 29;
-    /// A pipe without a reader.
-    pub const EPIPE: u16 = 32;
-    /// Result out of range.
-    pub const ERANGE: u16 = 34;
-    /// No such function.
-    pub const ENOSYS: u16 = 38;
-}
-
 /// The signal of a write to a pipe without a reader.
 const SIGPIPE: u64 = 13;
-
-/// The result of a call: a value, or an error number.
-type CallResult = Result<u64, u16>;
-
-/// The memory of a program, as system calls read and write it.
-trait UserMemory {
-    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]>;
-    /// Whether all bytes are in memory and can be written.
-    fn put(&mut self, address: u64, bytes: &[u8]) -> bool;
-
-    fn number(&self, address: u64) -> Result<u64, u16> {
-        let bytes = self.bytes(address, 8).and_then(|bytes| bytes.first_chunk());
-        bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or(errno::EFAULT)
-    }
-
-    fn set(&mut self, address: u64, bytes: &[u8]) -> Result<(), u16> {
-        if self.put(address, bytes) { Ok(()) } else { Err(errno::EFAULT) }
-    }
-
-    /// The bytes of a string up to its zero byte.
-    fn string(&self, address: u64) -> Result<Vec<u8>, u16> {
-        const LONGEST: u64 = 4096;
-        let mut text = Vec::new();
-        for place in 0..LONGEST {
-            match self.bytes(address.wrapping_add(place), 1) {
-                Some([0]) => return Ok(text),
-                Some(byte) => text.extend(byte),
-                None => break,
-            }
-        }
-        Err(errno::EFAULT)
-    }
-}
-
-impl UserMemory for Memory {
-    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        self.get(address, length)
-    }
-
-    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
-        self.write(address, bytes).is_ok()
-    }
-}
-
-/// A memory system; its cores have no store in flight when a call is made.
-struct Shared<'a, M>(&'a mut M);
-
-impl<M: MemorySystem> UserMemory for Shared<'_, M> {
-    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
-        self.0.bytes(address, length)
-    }
-
-    fn put(&mut self, address: u64, bytes: &[u8]) -> bool {
-        self.0.set_bytes(address, bytes)
-    }
-}
 
 /// A system call that ended the program because it is not in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,6 +22,7 @@ use mb_processor::{
 };
 
 pub use host::{MarkHost, PassMark};
+pub use thread::WatchCounts;
 
 use thread::{Watch, Watched};
 
@@ -82,19 +83,6 @@ pub struct WatchOptions {
     pub lean: bool,
     /// Whether the program waits where a pass ends too.
     pub stop_at_end: bool,
-}
-
-/// Counts since the start of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WatchCounts {
-    /// Calls of the match function.
-    pub headers: u64,
-    /// Visits of items.
-    pub visits: u64,
-    /// Visits of an item after a later header had visited it.
-    pub overtaken: u64,
-    /// Threads started.
-    pub threads: u64,
 }
 
 /// Why the cores stopped.

@@ -28,6 +28,7 @@ mod execute;
 mod kanata;
 mod locks;
 mod observer;
+mod placement;
 mod statistics;
 mod syscalls;
 

@@ -15,70 +15,17 @@
 
 mod code;
 mod execute;
+mod hart;
 mod translations;
 
 use self::code::Code;
-use self::execute::Flow;
+use self::hart::{Flow, Hart};
 use self::translations::Translations;
-use crate::isa::rv64::FloatStatus;
-use crate::isa::rv64::supervisor::{Supervisor, TrapCause};
+use crate::isa::rv64::supervisor::TrapCause;
 use crate::memory::Memory;
 use crate::memory::system::{Device, NoDevice};
 
-/// The architectural state of a hart, as it moves between functional and timed execution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HartState {
-    /// Address of the next instruction.
-    pub pc: u64,
-    /// x0 to x31, then f0 to f31.
-    pub registers: [u64; 64],
-    /// Accrued exceptions and rounding mode.
-    pub float: FloatStatus,
-    /// Privilege mode and supervisor registers.
-    pub supervisor: Supervisor,
-    /// Executed instructions, as instret shows them.
-    pub retired: u64,
-    /// In wfi, until an interrupt is pending.
-    pub waits: bool,
-}
-
-impl HartState {
-    /// The start of the machine at `entry` in supervisor mode, with its number in a0 and an address
-    /// in a1.
-    #[must_use]
-    pub fn new(entry: u64, number: u64, handover: u64) -> Self {
-        let mut registers = [0; 64];
-        registers[10] = number;
-        registers[11] = handover;
-        Self {
-            pc: entry,
-            registers,
-            float: FloatStatus::default(),
-            supervisor: Supervisor::new(),
-            retired: 0,
-            waits: false,
-        }
-    }
-}
-
-/// The counts of a hart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ExecutedCounts {
-    /// Instructions executed in user mode.
-    pub user: u64,
-    /// Instructions executed in supervisor mode.
-    pub supervisor: u64,
-    /// Exceptions taken.
-    pub exceptions: u64,
-    /// Interrupts taken.
-    pub interrupts: u64,
-    /// How often [`STRETCH`] instructions were executed without a wait among them: a `pause`, `wfi`,
-    /// `wrs` or device access.
-    pub stretches: u64,
-}
-
-/// Instructions without a wait that tell a hart that computes from one that only waits.
-pub const STRETCH: u64 = 65_536;
+pub use self::hart::{ExecutedCounts, HartState, STRETCH};
 
 /// A device whose accesses take no time, with an external interrupt for each hart.
 pub trait SystemDevice: Device {
@@ -183,15 +130,6 @@ impl Default for FunctionalParameters {
     fn default() -> Self {
         Self { quantum: 64 }
     }
-}
-
-#[derive(Clone, Debug)]
-struct Hart {
-    state: HartState,
-    counts: ExecutedCounts,
-    translations: Translations,
-    /// Instructions since the last wait.
-    busy: u64,
 }
 
 /// Harts without timing.

@@ -30,6 +30,7 @@
 
 mod backend;
 mod config;
+mod disambiguation;
 mod event_queue;
 mod frontend;
 mod kanata;
@@ -37,15 +38,14 @@ mod lsq;
 mod presets;
 mod rob;
 mod statistics;
+mod timing;
 
 use mb_core::Cycles;
 use mb_core::ParameterError;
 
 use crate::hierarchy::Hierarchy;
-use crate::predictor::{Prediction, PredictionOutcome, Predictor};
-use crate::{
-    BranchKind, Fault, Hart, InstructionClass, Memory, RegisterNumber, Retired, StaticInstruction, SyscallHandler,
-};
+use crate::predictor::Predictor;
+use crate::{Fault, Hart, Memory, SyscallHandler};
 use event_queue::EventQueue;
 use rob::{MemoryKind, Rob};
 use statistics::StallCause;
@@ -54,6 +54,7 @@ pub use config::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 pub use kanata::{PipelineKanata, pc_and_class};
 pub use presets::{CORTEX_A72, CoreSources, PPC440, cortex_a72, ppc440};
 pub use statistics::{CycleStack, OutOfOrderStatistics};
+pub use timing::{CommitObserver, InstructionTiming};
 
 /// Why a core stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,64 +65,6 @@ pub enum OutOfOrderStop {
     Waiting,
     /// The program ended with this status, and everything before has committed.
     Exited(u64),
-}
-
-/// The cycles in which an instruction passed the stages of the pipeline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InstructionTiming {
-    /// The instruction.
-    pub retired: Retired,
-    /// Whether the branch prediction was correct.
-    pub outcome: PredictionOutcome,
-    /// Fetch.
-    pub fetched: Cycles,
-    /// Dispatch: entry into the ROB.
-    pub dispatched: Cycles,
-    /// Issue of its first operation.
-    pub issued: Cycles,
-    /// Issue of its last operation: the memory access, if it has one.
-    pub accessed: Cycles,
-    /// End of its last operation.
-    pub written: Cycles,
-    /// Commit: removal from the ROB.
-    pub committed: Cycles,
-}
-
-impl InstructionTiming {
-    const EMPTY: Self = Self {
-        retired: Retired {
-            pc: 0,
-            next: 0,
-            address: 0,
-            taken: false,
-            instruction: StaticInstruction {
-                class: InstructionClass::Integer,
-                branch: BranchKind::None,
-                sources: [RegisterNumber::NONE; 3],
-                destinations: [RegisterNumber::NONE; 3],
-                bytes: 0,
-                access: 0,
-            },
-        },
-        outcome: PredictionOutcome::Correct,
-        fetched: Cycles::ZERO,
-        dispatched: Cycles::ZERO,
-        issued: Cycles::ZERO,
-        accessed: Cycles::ZERO,
-        written: Cycles::ZERO,
-        committed: Cycles::ZERO,
-    };
-}
-
-/// Observes every commit, in program order.
-pub trait CommitObserver {
-    /// An instruction has committed.
-    fn committed(&mut self, timing: &InstructionTiming);
-}
-
-impl CommitObserver for () {
-    #[inline]
-    fn committed(&mut self, _: &InstructionTiming) {}
 }
 
 /// The state of fetch.

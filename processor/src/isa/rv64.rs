@@ -16,11 +16,15 @@ mod compressed;
 mod csr;
 mod decode;
 mod effect;
+mod entry;
 mod float;
+mod kind;
+mod line;
 mod operation;
 pub mod supervisor;
 pub mod sv39;
 mod table;
+mod traps;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,9 @@
 //! The system calls of a program without the type of its files: what runs the program is compiled once, and not for
 //! every type of files.
 
-use super::{Files, Linux, Shared, UserMemory};
+use super::Linux;
+use super::files::Files;
+use super::user_memory::{Shared, UserMemory};
 use crate::chip::CallHandler;
 use crate::system::MemorySystem;
 use crate::{Memory, Syscall, SyscallHandler, SyscallResult};

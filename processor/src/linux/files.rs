@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! System calls on files.
 
-use super::{CallResult, UserMemory, errno, numbers};
+use super::user_memory::{CallResult, UserMemory};
+use super::{errno, numbers};
 
 /// The status of a file, as a program sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

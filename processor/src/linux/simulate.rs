@@ -5,7 +5,8 @@ use mb_core::{Cycles, ParameterError};
 
 use super::any::AnyLinux;
 use super::core_model::{CoreConfig, CoreModel};
-use super::{Files, Linux, Process};
+use super::files::Files;
+use super::{Linux, Process};
 use crate::barrel::{self, Barrel, BarrelKanata, Stacks};
 use crate::chip::{self, Chip, ChipKanata, hart_and_pc};
 use crate::hierarchy::Hierarchy;

@@ -2,7 +2,8 @@
 //! The address space: the break after the program, mapped areas below the stack. All of it is one
 //! range of memory; pages have no protection.
 
-use super::{CallResult, UserMemory, errno};
+use super::errno;
+use super::user_memory::{CallResult, UserMemory};
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;

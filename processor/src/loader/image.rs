@@ -8,7 +8,7 @@ use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 
-use super::LoadError;
+use super::error::LoadError;
 use crate::memory::Memory;
 
 /// Why an image cannot be placed.

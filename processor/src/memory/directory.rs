@@ -51,6 +51,7 @@
 //! other nodes. So fence.i orders only what a core has already fetched; it moves the lines of the
 //! instruction cache to the L2.
 
+mod bank;
 mod cache;
 mod calendar;
 mod config;

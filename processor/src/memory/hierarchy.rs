@@ -21,9 +21,11 @@
 
 mod cache;
 mod config;
+mod statistics;
 mod tags;
 
 pub use config::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
+pub use statistics::CacheStatistics;
 
 use cache::{Cache, Channel};
 use mb_core::Cycles;
@@ -50,25 +52,6 @@ pub enum Reply {
     Ready(Cycles),
     /// The access was refused because all ports or MSHRs are in use. Repeat it in this cycle.
     Retry(Cycles),
-}
-
-/// Event counts of one cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CacheStatistics {
-    /// Hits, counted by line: an access across two lines counts twice.
-    pub hits: u64,
-    /// Accesses to a line that was already outstanding.
-    pub mshr_hits: u64,
-    /// Misses, counted by line.
-    pub misses: u64,
-    /// Lines that came from the cache of another core.
-    pub transfers: u64,
-    /// Modified lines written to memory.
-    pub write_backs: u64,
-    /// Copies invalidated by a store of another core.
-    pub invalidated: u64,
-    /// Refused accesses.
-    pub retries: u64,
 }
 
 /// The copies of a line in the caches of other cores.

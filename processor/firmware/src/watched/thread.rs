@@ -12,8 +12,20 @@ use std::rc::Rc;
 
 use mb_processor::{Fault, Hart, InstructionClass, Memory, Retired, StaticInstruction, Step, SyscallHandler};
 
-use super::WatchCounts;
 use crate::layout::BYTES;
+
+/// Counts since the start of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WatchCounts {
+    /// Calls of the match function.
+    pub headers: u64,
+    /// Visits of items.
+    pub visits: u64,
+    /// Visits of an item after a later header had visited it.
+    pub overtaken: u64,
+    /// Threads started.
+    pub threads: u64,
+}
 
 /// State that the threads of a run share.
 #[derive(Debug)]

@@ -3,9 +3,11 @@
 
 use mb_core::Cycles;
 
+use super::Barrel;
 use super::contexts::NEVER;
+use super::observer::BarrelObserver;
+use super::statistics::Wait;
 use super::syscalls::{CoreSyscalls, Effect, WaitsFor};
-use super::{Barrel, BarrelObserver, Wait};
 use crate::hierarchy::{AccessKind, Reply};
 use crate::{BranchKind, Fault, Hart, InstructionClass, Retired, Step};
 

@@ -10,7 +10,7 @@ use mb_core::Cycles;
 
 use mb_kit::kanata::Diagram;
 
-use super::BarrelObserver;
+use super::observer::BarrelObserver;
 use crate::{Memory, Retired, Syscall, SyscallHandler, SyscallResult};
 
 /// An observer that writes every instruction; `N` returns the label of its row.

@@ -2,8 +2,9 @@
 //! One instruction of a functional hart.
 
 use super::code::Decoded;
-use super::{Functional, Hart, SystemDevice};
-use crate::isa::rv64::supervisor::{Exception, HartCounters, Privilege, Privileged, TrapCause, Written};
+use super::hart::{Flow, Hart};
+use super::{Functional, SystemDevice};
+use crate::isa::rv64::supervisor::{Exception, HartCounters, Privilege, Privileged, TrapCause};
 use crate::isa::rv64::sv39::{Access, PAGE_BYTES};
 use crate::isa::rv64::{AtomicKind, CsrAccess, Effect, Extension};
 use crate::memory::system::DeviceAnswer;
@@ -12,44 +13,12 @@ use crate::memory::{Memory, WriteError};
 /// Number of the CSR with the root page table.
 const SATP: u16 = 0x180;
 
-/// How a hart continues after a step.
-pub(super) enum Flow {
-    Next,
-    /// The turn ends.
-    End,
-    /// The turn ends because the hart waits or may wait.
-    Wait,
-    /// At an ecall of supervisor mode.
-    Call,
-    /// A trap whose handler, at this address, cannot be fetched.
-    TrapLoop(u64),
-}
-
 /// Why an instruction is not executed.
 enum Denied {
     /// An exception with the value for stval.
     Trap(Exception, u64),
     /// A device has no answer yet.
     Wait,
-}
-
-impl Hart {
-    /// Takes a trap before the next instruction.
-    pub(super) fn take(&mut self, cause: TrapCause) {
-        self.state.pc = self.state.supervisor.trap(cause, self.state.pc);
-        self.translations.leave_code();
-    }
-
-    fn mode_changed(&mut self, written: Written) -> Flow {
-        match written {
-            Written::Nothing => Flow::Next,
-            Written::Interrupts => Flow::End,
-            Written::Translation => {
-                self.translations.clear();
-                Flow::End
-            }
-        }
-    }
 }
 
 fn trap(exception: Exception, value: u64) -> Denied {

@@ -4,7 +4,8 @@
 use mb_core::Cycles;
 
 use super::rob::{ACCESS, MemoryKind, Tag};
-use super::{CommitObserver, ONE, OutOfOrder};
+use super::timing::CommitObserver;
+use super::{ONE, OutOfOrder};
 use crate::hierarchy::{AccessKind, Hierarchy, Reply};
 use crate::predictor::PredictionOutcome;
 use crate::{BranchKind, InstructionClass};

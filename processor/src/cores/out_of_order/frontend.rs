@@ -2,7 +2,8 @@
 //! Fetch and dispatch.
 
 use super::statistics::StallCause;
-use super::{DispatchStall, InstructionTiming, ONE, OutOfOrder, OutOfOrderStop};
+use super::timing::InstructionTiming;
+use super::{DispatchStall, ONE, OutOfOrder, OutOfOrderStop};
 use crate::hierarchy::{AccessKind, Hierarchy, Reply};
 use crate::predictor::{Prediction, PredictionOutcome};
 use crate::{BranchKind, Fault, Hart, InstructionClass, Memory, Retired, StaticInstruction, Step, SyscallHandler};

@@ -18,7 +18,7 @@ use mb_core::Cycles;
 
 use mb_kit::kanata::Diagram;
 
-use super::{CommitObserver, InstructionTiming};
+use super::timing::{CommitObserver, InstructionTiming};
 use crate::Retired;
 use crate::predictor::PredictionOutcome;
 

@@ -4,7 +4,7 @@
 use mb_core::Cycles;
 use mb_core::parameters::{Source, ValueSources};
 
-use super::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
+use super::config::{Disambiguation, FloatUnits, OutOfOrderConfig, UnitConfig};
 use crate::FloatLatencies;
 use crate::hierarchy::{CacheConfig, Coherence, HierarchyConfig, MemoryConfig, WritePolicy};
 use crate::predictor::{Direction, PredictorConfig};

@@ -12,9 +12,11 @@
 
 use mb_core::Cycles;
 
+use super::config::OutOfOrderConfig;
 use super::lsq::Lsq;
-use super::{InstructionClass, InstructionTiming, OutOfOrderConfig, Prediction, RegisterNumber};
-use crate::BranchKind;
+use super::timing::InstructionTiming;
+use crate::predictor::Prediction;
+use crate::{BranchKind, InstructionClass, RegisterNumber};
 
 /// An operation: twice the slot of its instruction, plus 1 for the memory access.
 pub(super) type Tag = u16;

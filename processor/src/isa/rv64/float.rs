@@ -11,13 +11,15 @@
 mod convert;
 mod exact;
 mod fast;
+mod flags;
 mod format;
 
 #[cfg(test)]
 mod tests;
 
-use super::csr::FloatStatus;
 pub use super::csr::Rounding;
+use fast::Fast;
+use flags::{Flagged, INVALID};
 use format::{Class, Format};
 pub(super) use format::{Double, Single};
 
@@ -80,16 +82,10 @@ impl FloatOp {
     }
 }
 
-/// A value and the exceptions that it raises.
-type Flagged = (u64, u8);
-
-const INEXACT: u8 = FloatStatus::INEXACT;
-const INVALID: u8 = FloatStatus::INVALID;
-
 /// The result of an operation of format `F` on register values, or `None` if its rounding mode is
 /// reserved. `word` is the instruction. Not inlined, so that integer operations keep their registers.
 #[inline(never)]
-pub(super) fn evaluate<F: Format>(op: FloatOp, word: u32, operands: [u64; 3], dynamic: Rounding) -> Option<Flagged> {
+pub(super) fn evaluate<F: Fast>(op: FloatOp, word: u32, operands: [u64; 3], dynamic: Rounding) -> Option<Flagged> {
     let [a, b, c] = operands.map(F::unbox);
     let arithmetic = |result: Flagged| Some((F::boxed(result.0), result.1));
     if op.rounds() {

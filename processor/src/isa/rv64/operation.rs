@@ -2,10 +2,9 @@
 //! RV64 instructions without state: a decoded instruction, and its effect on given operands.
 
 use super::csr::CsrAccess;
-use super::decode;
 use super::effect::{Effect, Extension, FenceOrder};
 use super::float::{self, Double, Rounding, Single};
-use super::table::Kind;
+use super::kind::Kind;
 use crate::{BranchKind, RegisterNumber, StaticInstruction};
 
 /// Index of the register that takes results for x0, and that no instruction reads.
@@ -90,14 +89,6 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Decodes the instruction at `pc` whose bytes, in little-endian order, are `word`. An
-    /// instruction of 16 bits uses only the low half. Every word decodes; an illegal one has the
-    /// effect [`Effect::Illegal`].
-    #[must_use]
-    pub fn decode(word: u32, pc: u64) -> Self {
-        decode::decode(word, pc)
-    }
-
     /// Class, branch kind, registers, length and access length.
     #[inline]
     #[must_use]

@@ -13,6 +13,8 @@
 
 use super::sv39::PrivilegeState;
 
+pub use super::traps::{Exception, Interrupt, Privilege, TrapCause};
+
 /// Numbers of the registers.
 pub mod number {
     /// Status of the hart.
@@ -43,62 +45,6 @@ pub mod number {
     pub const TIME: u16 = 0xc01;
     /// Executed instructions of the hart.
     pub const INSTRET: u16 = 0xc02;
-}
-
-/// Privilege modes, with their encoding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Privilege {
-    /// User mode.
-    User = 0,
-    /// Supervisor mode.
-    Supervisor = 1,
-}
-
-/// Synchronous exceptions, with their codes ("Supervisor Cause Register").
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exception {
-    /// A fetch from an address without memory.
-    FetchAccess = 1,
-    /// An illegal instruction.
-    Illegal = 2,
-    /// ebreak.
-    Breakpoint = 3,
-    /// A misaligned load-reserved.
-    LoadMisaligned = 4,
-    /// A load from an address without memory, or a load-reserved from a device.
-    LoadAccess = 5,
-    /// A misaligned atomic other than load-reserved.
-    StoreMisaligned = 6,
-    /// A store to an address without memory, or an atomic to a device.
-    StoreAccess = 7,
-    /// ecall in user mode.
-    UserCall = 8,
-    /// A page fault of a fetch.
-    FetchPage = 12,
-    /// A page fault of a load.
-    LoadPage = 13,
-    /// A page fault of a store or atomic.
-    StorePage = 15,
-}
-
-/// Interrupts, with their codes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Interrupt {
-    /// Of another hart.
-    Software = 1,
-    /// time has reached stimecmp.
-    Timer = 5,
-    /// Of a device.
-    External = 9,
-}
-
-/// The cause of a trap.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TrapCause {
-    /// An exception, with the value for stval.
-    Exception(Exception, u64),
-    /// An interrupt.
-    Interrupt(Interrupt),
 }
 
 /// Instructions that only a hart with privileges executes. [`Operation`](super::Operation) decodes

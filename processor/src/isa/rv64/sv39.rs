@@ -11,7 +11,7 @@
 //! Source: The RISC-V Instruction Set Manual, Volume II: Privileged Architecture, sections "Sv32:
 //! Page-Based 32-bit Virtual-Memory Systems" (virtual address translation process) and "Sv39".
 
-use super::supervisor::{Exception, Privilege};
+use super::traps::{Exception, Privilege};
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;

@@ -60,7 +60,7 @@ impl<D: Device> CoherentMemory<D> {
             let (start, end) = ((line * 64).max(address), (line * 64 + 64).min(address + length));
             let part = &bytes[(start - address) as usize..(end - address) as usize];
             let offset = (start - line * 64) as usize;
-            let patch = |block: &mut super::Block| {
+            let patch = |block: &mut super::cache::Block| {
                 block.bytes[offset..offset + part.len()].copy_from_slice(part);
                 block.version = version;
             };

@@ -3,8 +3,8 @@
 
 use mb_core::Cycles;
 
-use super::CacheStatistics;
 use super::config::{CacheConfig, MemoryConfig};
+use super::statistics::CacheStatistics;
 use super::tags::TagArray;
 
 /// One cache.

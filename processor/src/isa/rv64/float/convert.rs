@@ -2,8 +2,9 @@
 //! Conversions between formats, and between them and integers.
 
 use super::exact::{cut, not_a_number, round};
+use super::flags::{Flagged, INEXACT, INVALID};
 use super::format::{Class, Format};
-use super::{Flagged, INEXACT, INVALID, Rounding};
+use crate::isa::rv64::csr::Rounding;
 
 /// The integer of `bits` (32 or 64) bits, sign-extended to a register. A value outside of its range
 /// is invalid and gives the nearest limit, and NaN the highest one.

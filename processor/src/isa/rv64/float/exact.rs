@@ -6,9 +6,9 @@
 //! are below those that the format keeps, so that the rounding sees whether the rest is zero, less
 //! than a half, a half, or more.
 
+use super::flags::{Flagged, INEXACT, INVALID};
 use super::format::{Class, Format, Unpacked};
-use super::{Flagged, INEXACT, INVALID, Rounding};
-use crate::isa::rv64::csr::FloatStatus;
+use crate::isa::rv64::csr::{FloatStatus, Rounding};
 
 /// Whether a magnitude is rounded up, for what is cut off.
 #[inline]

@@ -7,11 +7,22 @@
 //! section 4.2.2, theorem B). Operands are refused where a result could overflow or be subnormal,
 //! but for sums, which are exact when they are subnormal.
 
+use super::flags::{Flagged, INEXACT};
+use super::format::{Double, Format, Single};
+
+/// Operations with host arithmetic; `None` where the result may not be exact or not raise the right
+/// exceptions.
+pub(in crate::isa::rv64) trait Fast: Format {
+    fn add_fast(a: u64, b: u64) -> Option<Flagged>;
+    fn multiply_fast(a: u64, b: u64) -> Option<Flagged>;
+    fn divide_fast(a: u64, b: u64) -> Option<Flagged>;
+    fn root_fast(a: u64) -> Option<Flagged>;
+}
+
 macro_rules! host_arithmetic {
     ($name:ident, $float:ident, $bits:ident, $wide:ident, $format:ident) => {
-        pub(super) mod $name {
-            use super::super::format::{Format, $format as This};
-            use super::super::{Flagged, INEXACT};
+        mod $name {
+            use super::{Flagged, Format, INEXACT, $format as This};
 
             const FRACTION: u32 = This::FRACTION;
             /// The exponent field of infinity.
@@ -34,7 +45,7 @@ macro_rules! host_arithmetic {
             }
 
             #[inline]
-            pub(in super::super) fn add(a: u64, b: u64) -> Option<Flagged> {
+            pub(super) fn add(a: u64, b: u64) -> Option<Flagged> {
                 if This::field(a).max(This::field(b)) >= LIMIT - 2 {
                     return None;
                 }
@@ -46,7 +57,7 @@ macro_rules! host_arithmetic {
             }
 
             #[inline]
-            pub(in super::super) fn multiply(a: u64, b: u64) -> Option<Flagged> {
+            pub(super) fn multiply(a: u64, b: u64) -> Option<Flagged> {
                 let (ea, eb) = (This::field(a), This::field(b));
                 let sum = ea + eb - This::BIAS;
                 if ea == 0 || eb == 0 || ea == LIMIT || eb == LIMIT || !(2..=LIMIT - 3).contains(&sum) {
@@ -58,7 +69,7 @@ macro_rules! host_arithmetic {
             }
 
             #[inline]
-            pub(in super::super) fn divide(a: u64, b: u64) -> Option<Flagged> {
+            pub(super) fn divide(a: u64, b: u64) -> Option<Flagged> {
                 let (ea, eb) = (This::field(a), This::field(b));
                 let difference = ea - eb + This::BIAS;
                 if ea == 0 || eb == 0 || ea == LIMIT || eb == LIMIT || !(2..=LIMIT - 3).contains(&difference) {
@@ -71,7 +82,7 @@ macro_rules! host_arithmetic {
             }
 
             #[inline]
-            pub(in super::super) fn square_root(a: u64) -> Option<Flagged> {
+            pub(super) fn square_root(a: u64) -> Option<Flagged> {
                 let exponent = This::field(a);
                 if exponent == 0 || exponent == LIMIT || a & This::SIGN != 0 {
                     return None;
@@ -81,6 +92,25 @@ macro_rules! host_arithmetic {
                 // An odd part that is not square has a root that is not exact; a factor of two
                 // between the parts makes them different.
                 flagged(root, odd_root * odd_root != $wide::from(odd(a)))
+            }
+        }
+
+        impl Fast for $format {
+            #[inline]
+            fn add_fast(a: u64, b: u64) -> Option<Flagged> {
+                $name::add(a, b)
+            }
+            #[inline]
+            fn multiply_fast(a: u64, b: u64) -> Option<Flagged> {
+                $name::multiply(a, b)
+            }
+            #[inline]
+            fn divide_fast(a: u64, b: u64) -> Option<Flagged> {
+                $name::divide(a, b)
+            }
+            #[inline]
+            fn root_fast(a: u64) -> Option<Flagged> {
+                $name::square_root(a)
             }
         }
     };

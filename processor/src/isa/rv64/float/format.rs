@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The formats binary32 and binary64.
 
-use super::Flagged;
-
 /// The class of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::isa::rv64) enum Class {
@@ -49,13 +47,6 @@ pub(in crate::isa::rv64) trait Format: Copy {
     fn boxed(bits: u64) -> u64;
     /// The value that a move from a floating-point to a general register writes.
     fn to_general(register: u64) -> u64;
-
-    // Nearest even with host arithmetic; `None` where it may not be exact or not raise the right
-    // exceptions.
-    fn add_fast(a: u64, b: u64) -> Option<Flagged>;
-    fn multiply_fast(a: u64, b: u64) -> Option<Flagged>;
-    fn divide_fast(a: u64, b: u64) -> Option<Flagged>;
-    fn root_fast(a: u64) -> Option<Flagged>;
 
     #[inline]
     fn is_nan(bits: u64) -> bool {
@@ -128,22 +119,6 @@ impl Format for Single {
     fn to_general(register: u64) -> u64 {
         register as i32 as u64
     }
-    #[inline]
-    fn add_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::single::add(a, b)
-    }
-    #[inline]
-    fn multiply_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::single::multiply(a, b)
-    }
-    #[inline]
-    fn divide_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::single::divide(a, b)
-    }
-    #[inline]
-    fn root_fast(a: u64) -> Option<Flagged> {
-        super::fast::single::square_root(a)
-    }
 }
 
 impl Format for Double {
@@ -164,21 +139,5 @@ impl Format for Double {
     #[inline]
     fn to_general(register: u64) -> u64 {
         register
-    }
-    #[inline]
-    fn add_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::double::add(a, b)
-    }
-    #[inline]
-    fn multiply_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::double::multiply(a, b)
-    }
-    #[inline]
-    fn divide_fast(a: u64, b: u64) -> Option<Flagged> {
-        super::fast::double::divide(a, b)
-    }
-    #[inline]
-    fn root_fast(a: u64) -> Option<Flagged> {
-        super::fast::double::square_root(a)
     }
 }
