@@ -32,8 +32,10 @@ pub mod matching;
 mod message;
 mod node;
 pub mod parameters;
+mod pending;
 mod ports;
 pub mod presets;
+mod search;
 pub mod storage;
 mod walk;
 

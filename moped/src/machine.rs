@@ -3,10 +3,12 @@
 //! files. It executes without time, with time, or changes between both where the programs say so.
 
 mod account;
+mod damage;
 mod memory;
 mod messages;
 mod observe;
 mod parameters;
+mod progress;
 mod results;
 mod symbols;
 mod timed;
@@ -31,12 +33,12 @@ use self::account::Account;
 pub use self::account::{Activity, Cycles};
 pub use self::messages::{MessageRecord, Messages};
 pub use self::parameters::{ExecutionMode, MachineError, MachineParameters};
+pub use self::progress::Waiting;
+use self::progress::Watch;
 pub use self::results::{COUNTS, MachineCounts, MeasuredRegion, RegionCount};
 use self::symbols::Symbols;
 use self::timed::{Diagram, Parts, Settled, Timed};
 pub use self::timing::{CoreKind, TimingParameters, pentium4, scalar, two_wide};
-pub use self::watch::Waiting;
-use self::watch::Watch;
 use crate::contract::{CONTROL, PORTS};
 use crate::{FunctionalMoped, Moped, MopedParameters};
 
@@ -211,7 +213,7 @@ impl<F: Files> Machine<F> {
 
     /// Runs for 50 000 cycles, for two million instructions of a hart without time, or to the end.
     pub fn step(&mut self) -> Option<RunEnd> {
-        let mut watch = self.watch.take().unwrap_or_else(|| Watch::new(self));
+        let mut watch = self.watch.take().unwrap_or_else(|| self.begin_watch());
         let next = self.watched.saturating_add(self.patience.div_ceil(4));
         let until = next.min(self.limit);
         let end = match &mut self.execution {
@@ -245,7 +247,7 @@ impl<F: Files> Machine<F> {
                 return None;
             }
             self.watched = time;
-            watch.stands_still(self).then(|| RunEnd::Deadlock(self.waiting()))
+            self.stands_still(&mut watch).then(|| RunEnd::Deadlock(self.waiting()))
         });
         if end.is_some() {
             self.end_region();

@@ -14,6 +14,7 @@ use crate::descriptor::{Descriptor, Pair, Role};
 use crate::message::Message;
 use crate::node::Node;
 use crate::parameters::MatchOrder;
+use crate::search::{End, Search};
 
 /// The walk of a search: the slot that it finds, and how many entries it visits.
 ///
@@ -39,21 +40,6 @@ pub fn walk(
         Some(place) => (Some(older[place].0), place as u64 + 1),
         None => (None, older.len() as u64),
     }
-}
-
-/// A search that is under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Search {
-    ready: u64,
-    end: End,
-}
-
-/// The result of a search.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    Nothing,
-    Match { receive: usize, send: usize },
-    Probe { probe: usize, found: Option<(u16, u32, u32)> },
 }
 
 impl Node {

@@ -8,10 +8,10 @@ use crate::contract::{Field, Go, Id, Kind, ProcessAddress, State, Word};
 use crate::copy::Active;
 use crate::counters::{MatchEvent, MopedCounters};
 use crate::descriptor::{Descriptor, Pair, Role, Table, TableEntry};
-use crate::matching::Search;
 use crate::message::{Access, Fault, Message};
 use crate::parameters::{MopedParameters, WalkStart};
-use crate::ports::Pending;
+use crate::pending::Pending;
+use crate::search::Search;
 use crate::walk::{Target, Walk, Walker};
 
 /// A slot of the table of active matches.

@@ -15,17 +15,7 @@ use crate::device::Moped;
 use crate::message::{Access, Message};
 use crate::node::Node;
 use crate::parameters::Backoff;
-
-/// An access of a core that is under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    /// Address and value; the value of a load is none.
-    key: (u64, Option<u64>),
-    started: u64,
-    /// It is performed by another MOPED.
-    away: bool,
-    pub(crate) answer: Option<u64>,
-}
+use crate::pending::Pending;
 
 impl Device for Moped {
     fn range(&self) -> Range<u64> {

@@ -25,7 +25,7 @@ use mb_processor::chip::ChipObserver;
 use mb_processor::functional::STRETCH;
 
 use super::symbols::{Symbols, waits_of_kernel};
-use super::timeline::Timeline;
+use super::timeline::{Shown, Timeline};
 
 /// The activity of a hart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -371,24 +371,6 @@ impl Account {
             _ => Shown::Compute,
         }
     }
-}
-
-/// The activity of a hart, as a timeline shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shown {
-    /// The program.
-    Compute,
-    /// The MPI library, and what it calls: the program, and the address at which it was entered.
-    Library {
-        /// The program.
-        program: u16,
-        /// The address.
-        call: u64,
-    },
-    /// Supervisor mode.
-    Kernel,
-    /// No process.
-    Idle,
 }
 
 impl ChipObserver for Account {

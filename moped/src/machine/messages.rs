@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The messages that devices move: a record of each, and a comparison of its bytes.
 
-use mb_processor::linux::Files;
 use mb_processor::rv64::sv39;
-use mb_processor::system::MemorySystem;
 
-use super::memory::ChipMemory;
-use super::{Execution, Machine};
 use crate::contract::{Id, Kind, State};
 use crate::counters::MatchEvent;
 use crate::descriptor::Descriptor;
@@ -115,6 +111,11 @@ impl Messages {
     /// is seen with their next event.
     pub(super) fn refusals(&self) -> &[(u64, usize)] {
         &self.refusals
+    }
+
+    /// The send descriptor of a message that is under way.
+    pub(super) fn under_way(&self) -> Option<Id> {
+        self.open.first().map(|open| open.send)
     }
 
     /// Looks at the devices after a cycle. `bytes` reads physical memory.
@@ -236,28 +237,4 @@ fn content<'a>(side: &Descriptor, length: u32, bytes: &impl Fn(u64, usize) -> Op
         address += part;
     }
     found
-}
-
-impl<F: Files> Machine<F> {
-    /// Inverts a byte of the send buffer of a message that is under way; returns whether there is one. A fault for the
-    /// test that the comparison of messages notices it.
-    ///
-    /// # Panics
-    /// The machine has no time, or the sender has not written its buffer.
-    #[doc(hidden)]
-    pub fn damage_message(&mut self) -> bool {
-        let Execution::Timed(timed) = &mut self.execution else { panic!("the machine has no time") };
-        damage(&mut timed.memory)
-    }
-}
-
-fn damage(memory: &mut ChipMemory) -> bool {
-    let Some(open) = memory.messages().open.first().copied() else { return false };
-    let send = memory.moped().nodes[usize::from(open.send.node)].table.get(open.send.entry.into());
-    let send = send.expect("the send").descriptor;
-    let word = |address| memory.bytes(address, 8)?.first_chunk().map(|word| u64::from_le_bytes(*word));
-    let leaf = sv39::walk(send.root / sv39::PAGE_BYTES, send.address, word).expect("a page");
-    let address = leaf.physical(send.address);
-    let old = memory.bytes(address, 1).expect("memory")[0];
-    memory.set_bytes(address, &[!old])
 }

@@ -8,10 +8,11 @@ use mb_processor::linux::Files;
 use mb_processor::system::MemorySystem;
 
 use super::messages::Messages;
+use super::progress::Waiting;
 use super::results::MeasuredRegion;
 use super::timeline::Timeline;
 use super::timing::TimingParameters;
-use super::watch::{self, Waiting};
+use super::watch;
 use super::{Execution, Machine, add};
 use crate::{Moped, MopedCounters};
 

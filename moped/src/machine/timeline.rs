@@ -8,12 +8,29 @@
 
 use std::fmt::Write as _;
 
-use super::account::Shown;
 use super::messages::Messages;
 use super::symbols::Symbols;
 
 /// Most intervals of cores; later ones are left out.
 const MOST: usize = 4_000_000;
+
+/// The activity of a hart, as a timeline shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shown {
+    /// The program.
+    Compute,
+    /// The MPI library, and what it calls: the program, and the address at which it was entered.
+    Library {
+        /// The program.
+        program: u16,
+        /// The address.
+        call: u64,
+    },
+    /// Supervisor mode.
+    Kernel,
+    /// No process.
+    Idle,
+}
 
 /// An interval of a core.
 #[derive(Clone, Copy, Debug)]

@@ -15,6 +15,7 @@ use mb_processor::rv64::supervisor::Privilege;
 use mb_processor::rv64::sv39;
 
 use super::Machine;
+use super::progress::{Sample, Waiting, Watch};
 
 /// Samples without progress in [`MachineParameters::patience`](super::MachineParameters::patience).
 const SAMPLES: u64 = 4;
@@ -28,76 +29,26 @@ const STACK_WORDS: u64 = 2048;
 const STACK_POINTER: usize = 2;
 const RETURN_ADDRESS: usize = 1;
 
-/// Where a process is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Waiting {
-    /// The program.
-    pub program: u32,
-    /// The rank.
-    pub rank: u32,
-    /// The hart.
-    pub hart: usize,
-    /// Address of the next instruction; in the kernel if it is not an address of user mode.
-    pub pc: u64,
-    /// Function and offset, if the program's file has symbols.
-    pub symbol: Option<String>,
-    /// The innermost call of MPI of which a return address is on the stack.
-    pub call: Option<String>,
-    /// Function and offset where the program made this call.
-    pub caller: Option<String>,
-}
-
-impl std::fmt::Display for Waiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "program {} rank {} core {}: pc {:#x}", self.program, self.rank, self.hart, self.pc)?;
-        if let Some(symbol) = &self.symbol {
-            write!(f, " in {symbol}")?;
-        }
-        if let Some(call) = &self.call {
-            write!(f, ", called from {call}")?;
-        }
-        if let Some(caller) = &self.caller {
-            write!(f, " in {caller}")?;
-        }
-        Ok(())
-    }
-}
-
-/// Values that change while there is progress.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Sample {
-    calls: u64,
-    stretches: u64,
-    descriptors: u64,
-    shared: u64,
-}
-
-/// The last progress.
-#[derive(Clone, Debug)]
-pub(super) struct Watch {
-    sample: Sample,
-    still: u64,
-}
-
-impl Watch {
-    pub(super) fn new<F: Files>(machine: &mut Machine<F>) -> Self {
-        Self { sample: sample(machine), still: 0 }
+impl<F: Files> Machine<F> {
+    /// A watch with a first sample.
+    pub(super) fn begin_watch(&mut self) -> Watch {
+        Watch { sample: sample(self), still: 0 }
     }
 
     /// Takes a sample; true if there was no progress for `SAMPLES` of them.
-    pub(super) fn stands_still<F: Files>(&mut self, machine: &mut Machine<F>) -> bool {
-        let found = sample(machine);
-        let sleeps = (0..machine.harts())
-            .any(|hart| machine.is_waiting(hart) && machine.state(hart).supervisor.next_timer() != u64::MAX);
-        if sleeps || found != self.sample {
-            (self.sample, self.still) = (found, 0);
+    pub(super) fn stands_still(&mut self, watch: &mut Watch) -> bool {
+        let found = sample(self);
+        let sleeps =
+            (0..self.harts()).any(|hart| self.is_waiting(hart) && self.state(hart).supervisor.next_timer() != u64::MAX);
+        if sleeps || found != watch.sample {
+            (watch.sample, watch.still) = (found, 0);
             return false;
         }
-        self.still += 1;
-        let shared = (0..machine.harts()).any(|hart| machine.state(hart).supervisor.next_timer() != u64::MAX);
-        let turns = machine.slice.saturating_mul(2 * machine.processes.len() as u64);
-        let needed = if shared { machine.patience.max(turns) } else { machine.patience };
-        self.still >= SAMPLES * needed.div_ceil(machine.patience)
+        watch.still += 1;
+        let shared = (0..self.harts()).any(|hart| self.state(hart).supervisor.next_timer() != u64::MAX);
+        let turns = self.slice.saturating_mul(2 * self.processes.len() as u64);
+        let needed = if shared { self.patience.max(turns) } else { self.patience };
+        watch.still >= SAMPLES * needed.div_ceil(self.patience)
     }
 }
 
