@@ -49,7 +49,7 @@ impl Watch {
 }
 
 impl ChipObserver for Watch {
-    const ENABLED: bool = false;
+    const RECORDS_PASSAGES: bool = false;
 
     fn committed(&mut self, _: &Passage, _: u64) {}
 

@@ -374,7 +374,7 @@ impl Account {
 }
 
 impl ChipObserver for Account {
-    const ENABLED: bool = false;
+    const RECORDS_PASSAGES: bool = false;
 
     fn committed(&mut self, _: &mb_processor::chip::Passage, _: u64) {}
 

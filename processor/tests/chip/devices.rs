@@ -175,7 +175,7 @@ pub(crate) struct Guard {
 }
 
 impl ChipObserver for Guard {
-    const ENABLED: bool = false;
+    const RECORDS_PASSAGES: bool = false;
 
     fn committed(&mut self, _: &Passage, _: u64) {}
 

@@ -188,7 +188,7 @@ impl Shared {
         if self.any_ends::<S>(now) {
             self.write_back(context, 0, now, environment);
         }
-        if S::Observer::ENABLED {
+        if S::Observer::RECORDS_PASSAGES {
             context.note_ended(now);
         }
         self.access_translated(context, now, environment);
@@ -375,7 +375,7 @@ impl Shared {
         batch.floats |= flags != 0 || decoded.destination >= FLOATS;
         batch.executed += 1;
         batch.pc = next;
-        if S::Observer::ENABLED {
+        if S::Observer::RECORDS_PASSAGES {
             let passage = Passage {
                 hart: self.number,
                 pc,

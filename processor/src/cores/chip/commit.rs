@@ -45,7 +45,7 @@ impl Shared {
                 context.performed &= !bit(number);
             }
         }
-        if S::Observer::ENABLED {
+        if S::Observer::RECORDS_PASSAGES {
             let hart = self.number * environment.config.contexts + index;
             let passage = context.passage(number, hart, now);
             environment.observer.committed(&passage, now);

@@ -178,7 +178,7 @@ impl Core {
                 self.shared.write_back(context, index, now, environment);
             }
         }
-        if S::IN_ORDER && S::Observer::ENABLED {
+        if S::IN_ORDER && S::Observer::RECORDS_PASSAGES {
             for context in &mut self.contexts {
                 context.note_ended(now);
             }
@@ -292,7 +292,7 @@ impl Shared {
         if self.any_ends::<S>(now) {
             self.write_back(context, 0, now, environment);
         }
-        if S::IN_ORDER && S::Observer::ENABLED {
+        if S::IN_ORDER && S::Observer::RECORDS_PASSAGES {
             context.note_ended(now);
         }
         let (mut issued, width) = (0, S::width(config.issue_width));

@@ -211,7 +211,7 @@ impl Shared {
         }
         context.renamed += 1;
         context.fetch.recovers = false;
-        if S::Observer::ENABLED {
+        if S::Observer::RECORDS_PASSAGES {
             let times = context.times_mut(number);
             (times.renamed, times.written) = (now, 0);
         }

@@ -86,7 +86,7 @@ pub trait CallHandler {
 pub trait ChipObserver {
     /// Whether passages are recorded. If not, [`committed`](Self::committed) and
     /// [`squashed`](Self::squashed) are never called.
-    const ENABLED: bool = true;
+    const RECORDS_PASSAGES: bool = true;
 
     /// An instruction commits in `cycle`; in program order of each hart.
     fn committed(&mut self, passage: &Passage, cycle: u64);
@@ -127,7 +127,7 @@ pub trait ChipObserver {
 }
 
 impl ChipObserver for () {
-    const ENABLED: bool = false;
+    const RECORDS_PASSAGES: bool = false;
 
     fn committed(&mut self, _: &Passage, _: u64) {}
 }

@@ -107,7 +107,7 @@ impl Shared {
             let resolves = context.mispredicted & own != 0;
             if !S::IN_ORDER {
                 context.done |= own;
-                if S::Observer::ENABLED {
+                if S::Observer::RECORDS_PASSAGES {
                     context.times[Context::slot(number)].written = now;
                 }
                 let physical = usize::from(context.entry(number).physical);
@@ -191,7 +191,7 @@ impl Shared {
         } else {
             context.queued &= !bit(number);
         }
-        if S::Observer::ENABLED {
+        if S::Observer::RECORDS_PASSAGES {
             context.times_mut(number).issued = now;
         }
         let slot = Context::slot(number);

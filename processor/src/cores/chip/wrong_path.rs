@@ -22,7 +22,7 @@ impl Shared {
         let hart = self.number * config.contexts + index;
         let mut queued_removed = 0;
         for number in (first..context.tail).rev() {
-            if O::ENABLED {
+            if O::RECORDS_PASSAGES {
                 observer.squashed(&context.passage(number, hart, now));
             }
             let entry = &context.entries[Context::slot(number)];
