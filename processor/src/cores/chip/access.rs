@@ -18,6 +18,18 @@ pub(super) struct Known {
     pub(super) at: u64,
 }
 
+/// A memory access, or another instruction that executes alone, in a cycle.
+pub(super) struct Access<'a, 'e, S: Setting> {
+    pub(super) shared: &'a mut Shared,
+    pub(super) context: &'a mut Context,
+    /// The context's number in its core.
+    pub(super) index: usize,
+    /// The instruction's number in its context.
+    pub(super) number: u64,
+    pub(super) now: u64,
+    pub(super) environment: &'a mut Environment<'e, S>,
+}
+
 impl Core {
     /// Executes instructions that are the oldest of their context and execute alone, contexts in
     /// turns, and sends loads, the older first.
@@ -30,8 +42,9 @@ impl Core {
         let mut index = (now % count as u64) as usize;
         for _ in 0..count {
             let context = &mut contexts[index];
-            if context.serial & bit(context.head) != 0 {
-                shared.execute_alone(context, index, now, environment);
+            let number = context.head;
+            if context.serial & bit(number) != 0 {
+                Access { shared, context, index, number, now, environment }.execute_alone();
             }
             index = if index + 1 == count { 0 } else { index + 1 };
         }
@@ -56,7 +69,7 @@ impl Core {
             }
             let context = &mut contexts[index];
             let number = context.oldest(unsent[index]);
-            shared.send_load(context, index, number, now, environment);
+            Access { shared, context, index, number, now, environment }.send_load();
             // The load may have removed younger ones.
             unsent[index] &= !bit(number) & context.unsent;
             ages[index] = match unsent[index] {
@@ -102,7 +115,7 @@ impl Core {
             return;
         }
         let known = Known { value: completion.value, at: completion.at.max(now) };
-        self.shared.bind(context, index, number, known, now, environment);
+        Access { shared: &mut self.shared, context, index, number, now, environment }.bind(known);
     }
 }
 
@@ -116,194 +129,169 @@ impl Shared {
         environment: &mut Environment<'_, S>,
     ) {
         if context.serial != 0 && context.serial & bit(context.head) != 0 {
-            self.execute_alone(context, 0, now, environment);
+            let number = context.head;
+            Access { shared: self, context, index: 0, number, now, environment }.execute_alone();
         }
         let mut unsent = context.unsent;
         while unsent != 0 {
             let number = context.oldest(unsent);
-            self.send_load(context, 0, number, now, environment);
+            Access { shared: self, context, index: 0, number, now, environment }.send_load();
             // The load may have removed younger ones.
             unsent &= !bit(number) & context.unsent;
         }
     }
+}
 
+impl<S: Setting> Access<'_, '_, S> {
     /// Sends a load, unless it has to wait: for an older instruction of its context, or because memory
     /// refuses it.
-    fn send_load<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        number: u64,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
+    fn send_load(&mut self) {
+        let (number, now) = (self.number, self.now);
         let own = bit(number);
-        let older = context.before_in_flight(number);
+        let older = self.context.before_in_flight(number);
         // Every older store must have an address.
-        if older & (context.barriers | context.stores & (context.queued | context.untranslated)) != 0 {
+        if older & (self.context.barriers | self.context.stores & (self.context.queued | self.context.untranslated))
+            != 0
+        {
             return;
         }
-        let load = context.entry(number);
-        let mut stores = context.stores & older;
+        let load = self.context.entry(number);
+        let mut stores = self.context.stores & older;
         while stores != 0 {
-            let other = context.youngest(stores);
-            let store = context.entry(other);
+            let other = self.context.youngest(stores);
+            let store = self.context.entry(other);
             if store.overlaps(load) {
-                let ready = self.has_second::<S>(context, other, now);
+                let ready = self.shared.has_second::<S>(self.context, other, now);
                 // A device answers each of its loads itself.
-                let device = environment.memory.region(load.address, load.width) == AddressKind::Device;
+                let device = self.environment.memory.region(load.address, load.width) == AddressKind::Device;
                 if store.decoded.kind != Kind::Store || !store.covers(load) || !ready || device {
                     return;
                 }
-                let data = self.registers.file[store.sources[1]].value;
+                let data = self.shared.registers.file[store.sources[1]].value;
                 let value = data >> (8 * load.address.wrapping_sub(store.address));
-                context.unsent &= !own;
-                context.statistics.forwarded += 1;
-                let entry = context.entry_mut(number);
+                self.context.unsent &= !own;
+                self.context.statistics.forwarded += 1;
+                let entry = self.context.entry_mut(number);
                 (entry.forwarded, entry.accessed) = (other + 1, now);
-                self.bind(context, index, number, Known { value, at: now }, now, environment);
+                self.bind(Known { value, at: now });
                 return;
             }
             stores &= !bit(other);
         }
         // Loads of the same address are performed in order.
-        let mut loads = older & (context.unsent | context.pending);
+        let mut loads = older & (self.context.unsent | self.context.pending);
         while loads != 0 {
-            let other = context.oldest(loads);
-            if context.entry(other).overlaps(load) {
+            let other = self.context.oldest(loads);
+            if self.context.entry(other).overlaps(load) {
                 return;
             }
             loads &= !bit(other);
         }
         let (address, width) = (load.address, load.width);
-        if let Some((at, value)) = environment.memory.load_at_once(now, self.number, index as u8, address, width) {
-            context.unsent &= !own;
-            context.entry_mut(number).accessed = now;
-            self.bind_inlined(context, index, number, Known { value, at }, now, environment);
+        if let Some((at, value)) =
+            self.environment.memory.load_at_once(now, self.shared.number, self.index as u8, address, width)
+        {
+            self.context.unsent &= !own;
+            self.context.entry_mut(number).accessed = now;
+            self.bind_inlined(Known { value, at });
             return;
         }
-        match environment.memory.region(load.address, load.width) {
+        match self.environment.memory.region(load.address, load.width) {
             AddressKind::Memory => {}
-            AddressKind::Device if number == context.head => {
-                context.barriers |= own;
-                context.device_load = number;
+            AddressKind::Device if number == self.context.head => {
+                self.context.barriers |= own;
+                self.context.device_load = number;
             }
             AddressKind::Device => return,
             AddressKind::Nothing => {
-                self.fail::<S>(context, index, number, now);
+                self.fail();
                 return;
             }
         }
-        let answer = self.request(context, index, number, RequestKind::Load, now, environment);
+        let answer = self.request(RequestKind::Load);
         match answer {
             MemoryAnswer::Ready { at, value } => {
-                context.unsent &= !own;
-                self.bind(context, index, number, Known { value, at }, now, environment);
+                self.context.unsent &= !own;
+                self.bind(Known { value, at });
             }
             MemoryAnswer::Pending => {
-                context.unsent &= !own;
-                context.pending |= own;
+                self.context.unsent &= !own;
+                self.context.pending |= own;
             }
-            MemoryAnswer::Retry => self.retry = true,
-            MemoryAnswer::Fault => self.fail::<S>(context, index, number, now),
+            MemoryAnswer::Retry => self.shared.retry = true,
+            MemoryAnswer::Fault => self.fail(),
         }
     }
 
     /// Ends an access to an invalid address; it faults if it becomes the oldest instruction.
-    pub(super) fn fail<S: Setting>(&mut self, context: &mut Context, index: usize, number: u64, now: u64) {
+    pub(super) fn fail(&mut self) {
+        let number = self.number;
         let own = bit(number);
-        let entry = context.entry_mut(number);
+        let entry = self.context.entry_mut(number);
         entry.fails = true;
-        let end = now + u64::from(entry.decoded.latency);
+        let end = self.now + u64::from(entry.decoded.latency);
         let physical = entry.physical;
-        context.unsent &= !own;
-        context.serial &= !own;
-        context.performed |= own & context.loads;
-        self.schedule::<S>(context, index, (number, physical), now, end);
+        self.context.unsent &= !own;
+        self.context.serial &= !own;
+        self.context.performed |= own & self.context.loads;
+        self.shared.schedule::<S>(self.context, self.index, (number, physical), self.now, end);
     }
 
     /// Sends the access of an instruction.
-    pub(super) fn request<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        number: u64,
-        kind: RequestKind,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) -> MemoryAnswer {
-        let tag = self.tag(number);
-        let entry = context.entry_mut(number);
-        (entry.tag, entry.accessed) = (tag, now);
+    pub(super) fn request(&mut self, kind: RequestKind) -> MemoryAnswer {
+        let tag = self.shared.tag(self.number);
+        let entry = self.context.entry_mut(self.number);
+        (entry.tag, entry.accessed) = (tag, self.now);
         let request = MemoryRequest {
-            core: self.number,
-            context: index as u8,
+            core: self.shared.number,
+            context: self.index as u8,
             tag,
             address: entry.address,
             width: entry.width,
             kind,
         };
-        environment.active = true;
-        environment.memory.request(now, request)
+        self.environment.active = true;
+        self.environment.memory.request(self.now, request)
     }
 
     /// Gives a load or an atomic its value, which is the content of its address in this cycle.
-    pub(super) fn bind<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        number: u64,
-        known: Known,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        self.bind_inlined(context, index, number, known, now, environment);
+    pub(super) fn bind(&mut self, known: Known) {
+        self.bind_inlined(known);
     }
 
     /// As [`bind`](Self::bind).
     #[expect(clippy::inline_always, reason = "for the frequent load that hits")]
     #[inline(always)]
-    fn bind_inlined<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        number: u64,
-        Known { value, at }: Known,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        let entry = context.entry(number);
+    fn bind_inlined(&mut self, Known { value, at }: Known) {
+        let number = self.number;
+        let entry = self.context.entry(number);
         let loads = entry.decoded.kind == Kind::Load;
         let physical = entry.physical;
-        self.registers.file[physical].value = entry.extension.extend(value, entry.width);
+        self.shared.registers.file[physical].value = entry.extension.extend(value, entry.width);
         let end = at.max(entry.accessed + u64::from(entry.decoded.latency));
-        self.schedule::<S>(context, index, (number, physical), now, end);
+        self.shared.schedule::<S>(self.context, self.index, (number, physical), self.now, end);
         // A narrow core that issues in order sends no load before an older one of the same address.
         if S::NARROW || !loads {
             return;
         }
-        context.performed |= bit(number);
+        self.context.performed |= bit(number);
         // A younger load of the same address may have an older value.
-        let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !bit(number);
+        let younger = (self.context.performed | self.context.pending)
+            & self.context.loads
+            & !self.context.before(number)
+            & !bit(number);
         if younger != 0 {
-            self.repeat_younger(context, index, (number, younger), now, environment);
+            self.repeat_younger(younger);
         }
     }
 
     /// Removes the loads that took their values from before those of an older load of the same address.
-    fn repeat_younger<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        (number, mut younger): (u64, u64),
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
+    fn repeat_younger(&mut self, mut younger: u64) {
         while younger != 0 {
-            let other = context.oldest(younger);
-            let load = context.entry(other);
-            if load.overlaps(context.entry(number)) && load.forwarded <= number {
-                self.repeat(context, index, other, now, environment);
+            let other = self.context.oldest(younger);
+            let load = self.context.entry(other);
+            if load.overlaps(self.context.entry(self.number)) && load.forwarded <= self.number {
+                self.repeat(other);
                 return;
             }
             younger &= !bit(other);
@@ -311,17 +299,16 @@ impl Shared {
     }
 
     /// Removes a load that took its value too early, and what follows it; both are fetched again.
-    pub(super) fn repeat<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        number: u64,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        let pc = context.entry(number).pc;
-        context.statistics.reordered += 1;
-        self.squash(context, index, number, now, environment.config, environment.observer);
-        context.redirect(pc, now + environment.config.redirect);
+    pub(super) fn repeat(&mut self, load: u64) {
+        let pc = self.context.entry(load).pc;
+        self.context.statistics.reordered += 1;
+        self.squash(load);
+        self.context.redirect(pc, self.now + self.environment.config.redirect);
+    }
+
+    /// Removes an instruction and what follows it.
+    pub(super) fn squash(&mut self, first: u64) {
+        let Self { shared, context, index, now, environment, .. } = self;
+        shared.squash(context, *index, first, *now, environment.config, environment.observer);
     }
 }

@@ -7,6 +7,7 @@
 //! the next one when memory has taken or answered the one before: the architecture requires no atomicity of
 //! a misaligned access. Such accesses never reach devices.
 
+use super::access::Access;
 use super::code::Kind;
 use super::commit::denied;
 use super::context::Context;
@@ -14,7 +15,7 @@ use super::core::Shared;
 use super::in_flight::bit;
 use super::interface::ChipObserver;
 use super::pages::{Across, next_page, part};
-use super::setting::{Environment, Setting};
+use super::setting::Setting;
 use crate::isa::rv64::supervisor::Exception;
 use crate::memory::system::{AddressKind, MemoryAnswer, MemoryRequest, MemorySystem, RequestKind};
 
@@ -76,144 +77,126 @@ impl Shared {
         context.serial |= bit(number);
         self.retry = true;
     }
+}
 
+impl<S: Setting> Access<'_, '_, S> {
     /// Continues the oldest instruction, a load, or a store of `stored`.
-    pub(super) fn execute_across<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        stored: Option<u64>,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        let number = context.head;
-        let entry = *context.entry(number);
-        if !context.across.belongs_to(number) {
-            context.across = Across { owner: number + 1, ..Across::default() };
-            context.entry_mut(number).undo = entry.address;
+    pub(super) fn execute_across(&mut self, stored: Option<u64>) {
+        let (index, number, now) = (self.index, self.number, self.now);
+        let entry = *self.context.entry(number);
+        if !self.context.across.belongs_to(number) {
+            self.context.across = Across { owner: number + 1, ..Across::default() };
+            self.context.entry_mut(number).undo = entry.address;
         }
-        if stored.is_some() && !self.has_second::<S>(context, number, now) {
-            self.retry = true;
+        if stored.is_some() && !self.shared.has_second::<S>(self.context, number, now) {
+            self.shared.retry = true;
             return;
         }
-        let (address, width) = (context.entry(number).undo, entry.width);
-        let Some(()) = self.find_across(context, index, address, width, now, environment) else { return };
-        let hart = self.number * environment.config.contexts + index;
-        while context.across.done < width {
-            let (physical, part) = part(&context.across, address, width);
+        let (address, width) = (self.context.entry(number).undo, entry.width);
+        let Some(()) = self.find_across(address, width) else { return };
+        let hart = self.shared.number * self.environment.config.contexts + index;
+        while self.context.across.done < width {
+            let (physical, part) = part(&self.context.across, address, width);
             let kind = match stored {
-                Some(value) => RequestKind::Store { value: value >> (8 * context.across.done) },
+                Some(value) => RequestKind::Store { value: value >> (8 * self.context.across.done) },
                 None => RequestKind::Load,
             };
-            if stored.is_some() && !environment.observer.may_write(hart, entry.pc, physical, part) {
-                self.fail_hart(index, now, denied(entry.pc, physical, part), environment);
+            if stored.is_some() && !self.environment.observer.may_write(hart, entry.pc, physical, part) {
+                self.shared.fail_hart(index, now, denied(entry.pc, physical, part), self.environment);
                 return;
             }
-            let tag = if stored.is_some() { 0 } else { self.tag(number) };
-            let entry = context.entry_mut(number);
-            let core = self.number;
+            let tag = if stored.is_some() { 0 } else { self.shared.tag(number) };
+            let entry = self.context.entry_mut(number);
+            let core = self.shared.number;
             let request = MemoryRequest { core, context: index as u8, tag, address: physical, width: part, kind };
-            environment.active = true;
-            match (environment.memory.request(now, request), kind) {
+            self.environment.active = true;
+            match (self.environment.memory.request(now, request), kind) {
                 (MemoryAnswer::Ready { .. } | MemoryAnswer::Pending, RequestKind::Store { value }) => {
-                    environment.observer.stored(hart, entry.pc, physical, part, value);
+                    self.environment.observer.stored(hart, entry.pc, physical, part, value);
                     entry.accessed = now;
-                    context.across.take(part, 0, now);
+                    self.context.across.take(part, 0, now);
                 }
                 (MemoryAnswer::Ready { at, value }, _) => {
                     entry.accessed = now;
-                    context.across.take(part, value, at);
+                    self.context.across.take(part, value, at);
                 }
                 (MemoryAnswer::Pending, _) => {
                     (entry.accessed, entry.tag) = (now, tag);
-                    context.serial &= !bit(number);
-                    context.pending |= bit(number);
+                    self.context.serial &= !bit(number);
+                    self.context.pending |= bit(number);
                     return;
                 }
                 (MemoryAnswer::Retry, _) => {
-                    self.retry = true;
+                    self.shared.retry = true;
                     return;
                 }
                 (MemoryAnswer::Fault, _) => {
                     let exception = entry.access().access_fault();
-                    self.fail_across::<S>(context, index, exception, address, now);
+                    self.shared.fail_across::<S>(self.context, index, exception, address, now);
                     return;
                 }
             }
         }
-        self.end_across(context, index, now, environment);
+        self.end_across();
     }
 
     /// Looks for the pages of an access; `None`: it waits for a walk, or fails.
-    fn find_across<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        address: u64,
-        width: u8,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) -> Option<()> {
-        let number = context.head;
-        let access = context.entry(number).access();
+    fn find_across(&mut self, address: u64, width: u8) -> Option<()> {
+        let (index, number) = (self.index, self.number);
+        let access = self.context.entry(number).access();
         let second = next_page(address);
         let first_bytes = second.wrapping_sub(address) as u8;
         for (page, (at, bytes)) in [(address, first_bytes), (second, width - first_bytes)].into_iter().enumerate() {
-            let physical = match context.across.pages[page] {
+            let physical = match self.context.across.pages[page] {
                 Some(physical) => physical,
-                None => match self.find(context, index, at, access) {
+                None => match self.shared.find(self.context, index, at, access) {
                     Ok(Some(physical)) => physical,
                     Ok(None) => {
-                        context.entry_mut(number).address = at;
-                        context.serial &= !bit(number);
-                        context.untranslated |= bit(number);
-                        self.retry = true;
+                        self.context.entry_mut(number).address = at;
+                        self.context.serial &= !bit(number);
+                        self.context.untranslated |= bit(number);
+                        self.shared.retry = true;
                         return None;
                     }
                     Err(exception) => {
-                        self.fail_across::<S>(context, index, exception, at, now);
+                        self.shared.fail_across::<S>(self.context, index, exception, at, self.now);
                         return None;
                     }
                 },
             };
-            if environment.memory.region(physical, bytes) != AddressKind::Memory {
-                self.fail_across::<S>(context, index, access.access_fault(), at, now);
+            if self.environment.memory.region(physical, bytes) != AddressKind::Memory {
+                self.shared.fail_across::<S>(self.context, index, access.access_fault(), at, self.now);
                 return None;
             }
-            context.across.pages[page] = Some(physical);
+            self.context.across.pages[page] = Some(physical);
         }
         Some(())
     }
 
     /// All bytes of the oldest instruction are moved.
-    fn end_across<S: Setting>(
-        &mut self,
-        context: &mut Context,
-        index: usize,
-        now: u64,
-        environment: &mut Environment<'_, S>,
-    ) {
-        let number = context.head;
+    fn end_across(&mut self) {
+        let number = self.number;
         let own = bit(number);
-        let Across { pages, value, at, .. } = context.across;
-        context.serial &= !own;
-        let entry = context.entry_mut(number);
+        let Across { pages, value, at, .. } = self.context.across;
+        self.context.serial &= !own;
+        let entry = self.context.entry_mut(number);
         entry.address = pages[0].unwrap_or(0);
-        let end = at.max(entry.accessed + u64::from(entry.decoded.latency)).max(now + 1);
+        let end = at.max(entry.accessed + u64::from(entry.decoded.latency)).max(self.now + 1);
         let physical = entry.physical;
-        self.schedule::<S>(context, index, (number, physical), now, end);
-        let entry = context.entry_mut(number);
+        self.shared.schedule::<S>(self.context, self.index, (number, physical), self.now, end);
+        let entry = self.context.entry_mut(number);
         if entry.decoded.kind == Kind::Store {
             // Memory has its bytes: nothing is sent at commit, and no load takes its value from here.
             entry.width = 0;
             return;
         }
-        self.registers.file[entry.physical].value = entry.extension.extend(value, entry.width);
-        context.performed |= own;
+        self.shared.registers.file[entry.physical].value = entry.extension.extend(value, entry.width);
+        self.context.performed |= own;
         // A younger load, perhaps of the same bytes, may have an older value.
-        let younger = (context.performed | context.pending) & context.loads & !context.before(number) & !own;
+        let younger =
+            (self.context.performed | self.context.pending) & self.context.loads & !self.context.before(number) & !own;
         if younger != 0 {
-            self.repeat(context, index, context.oldest(younger), now, environment);
+            self.repeat(self.context.oldest(younger));
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::predictor::Predictor;
 pub(super) const FINISH: usize = 64 * ChipConfig::MAX_CONTEXTS;
 
 /// A core. The functions of a stage that concern one context are those of [`Shared`]; they take the
-/// context and its index.
+/// context and its index. Those of one access are of [`Access`](super::access::Access).
 #[derive(Clone, Debug)]
 pub(super) struct Core {
     pub(super) contexts: Vec<Context>,
