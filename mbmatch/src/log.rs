@@ -10,7 +10,6 @@
 use crate::heap::{Array, Heap, Owned};
 use crate::pool::check_allocation;
 use crate::ring::Ring;
-use crate::scan::Heads;
 use crate::types::{Envelope, OutOfMemory};
 
 /// Lanes of a block.
@@ -305,7 +304,7 @@ impl<B: Block> Log<B> {
     }
 }
 
-impl Log<Heads> {
+impl<B: Block<Key = Envelope>> Log<B> {
     /// Changes the source of the envelope at `position`.
     pub(crate) fn set_source(&mut self, position: u32, source: u32) {
         let (envelope, owner) = self.key(position);
@@ -316,6 +315,7 @@ impl Log<Heads> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::Heads;
 
     /// The position of the oldest key.
     fn oldest(log: &Log<Heads>) -> Option<u32> {

@@ -16,20 +16,7 @@ use crate::contract::{APP_NONE, Application, ControllerRegister, NO_CLASS, Packe
 use crate::processor::{Bytes, DeviceStore, DmaTransfer, OutsideMemory, Processor};
 use crate::schedule::Schedule;
 
-pub use crate::schedule::ArrivalSchedule;
-
-/// A frame that arrives, with its flow, class and time.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// From the Ethernet header on, without frame check sequence.
-    pub frame: Vec<u8>,
-    /// Number of the packet's flow; packets of a flow that leave in another order are counted.
-    pub flow: u32,
-    /// Number of the first filter that matches, for a classifier of hardware.
-    pub class: Option<u32>,
-    /// Nanoseconds after the first packet of the capture ([`ArrivalSchedule::Capture`]).
-    pub stamp_ns: u64,
-}
+pub use crate::schedule::{Arrival, ArrivalSchedule};
 
 /// The parameters of the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When packets arrive.
+//! Packets that arrive, and when.
 
 use mb_core::Clock;
 use mb_core::random::Random;
 
-use crate::controller::Arrival;
-
 /// Parts of a cycle in which times between packets are counted.
 const PARTS: u32 = 10;
+
+/// A frame that arrives, with its flow, class and time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// From the Ethernet header on, without frame check sequence.
+    pub frame: Vec<u8>,
+    /// Number of the packet's flow; packets of a flow that leave in another order are counted.
+    pub flow: u32,
+    /// Number of the first filter that matches, for a classifier of hardware.
+    pub class: Option<u32>,
+    /// Nanoseconds after the first packet of the capture ([`ArrivalSchedule::Capture`]).
+    pub stamp_ns: u64,
+}
 
 /// When packets arrive, from the start of reception on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

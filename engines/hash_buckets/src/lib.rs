@@ -23,6 +23,7 @@ use mb_core::{
 use mb_kit::{InputQueue, OperationServer, Served, Server};
 
 use memory::Memory;
+pub use queue::BucketKey;
 use queue::{Effort, Queue};
 
 /// The catalog's entry of this engine.
@@ -40,17 +41,6 @@ pub const ENTRY: EngineEntry = EngineEntry {
     breaks_order: keeps_order,
     build: |set| Ok(Box::new(Server::new(HashBuckets::new(&set.typed())))),
 };
-
-/// The key that selects the list of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
-pub enum BucketKey {
-    /// Source modulo buckets.
-    Source,
-    /// A list for each communicator and source; one of any source for each communicator.
-    Peer,
-    /// A hash of communicator, source and tag.
-    Envelope,
-}
 
 /// How an unexpected message is searched for when the pattern has no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]

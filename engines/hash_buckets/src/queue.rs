@@ -15,10 +15,21 @@
 
 use std::collections::BTreeMap;
 
+use mb_core::parameters::Choice;
 use mb_core::{Envelope, Initiator, Pattern};
 
-use crate::BucketKey;
 use crate::memory::{BucketEntry, Chain, Ends, Memory, NONE};
+
+/// The key that selects the list of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]
+pub enum BucketKey {
+    /// Source modulo buckets.
+    Source,
+    /// A list for each communicator and source; one of any source for each communicator.
+    Peer,
+    /// A hash of communicator, source and tag.
+    Envelope,
+}
 
 /// The match bits of a communicator (`spec/matching.md`, M-1): its context number, without the kind of traffic.
 const CONTEXT: u64 = u64::MAX << 33;

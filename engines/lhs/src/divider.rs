@@ -15,13 +15,10 @@
 
 use mb_core::{Cycles, ParameterError};
 
-use crate::parameters::LhsParameters;
+use crate::parameters::{ENVELOPE, LhsParameters};
 
 /// Bytes that the controller takes in a cycle.
 pub const WORD: u64 = 8;
-/// Bytes of an MPI envelope.
-pub const ENVELOPE: u64 = 16;
-
 /// Registers that software writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DividerRegisters {

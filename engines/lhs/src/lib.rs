@@ -11,6 +11,7 @@
 //! posted receives. Source: `tanabe2013`.
 
 mod cache;
+mod design;
 mod divider;
 mod parameters;
 mod queue;
@@ -22,9 +23,9 @@ use mb_core::{
 };
 use mb_kit::{InTurn, OperationServer, PostedReceives, Served, Server};
 
-pub use divider::{Divider, DividerRegisters, ENVELOPE, Store, WORD};
-use parameters::Design;
-pub use parameters::{Attribute, LhsParameters};
+use design::Design;
+pub use divider::{Divider, DividerRegisters, Store, WORD};
+pub use parameters::{Attribute, ENVELOPE, LhsParameters};
 use queue::{Group, Message};
 use search::{Search, Searcher};
 

@@ -11,7 +11,8 @@
 use mb_core::{Pattern, Picos};
 
 use crate::cache::{Bus, Lines, Stream};
-use crate::parameters::{Attribute, Design};
+use crate::design::Design;
+use crate::parameters::Attribute;
 use crate::queue::{Group, Head, Place};
 
 /// The message that a search found.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::layout::{CompareOp, ComputeOp, PermuteOp, Rule, STORE_WORDS};
-use crate::lexer::{SourceError, Token, TokenKind, tokens};
+use crate::lexer::{ParseResult, SourceError, Token, TokenKind, tokens};
 use crate::program::{DEFAULT_ITEM_WORDS, ITEM_WORDS, MatchProgram, ProgramFault, ProgramSegment, SourceLine};
 use crate::word::{Address, AluReg, Predicate, Register, Slot, TernaryReg, Word, WordFault};
 use cursor::Cursor;
@@ -25,8 +25,6 @@ pub const ERROR_LIMIT: usize = 100;
 
 /// Reserved words, besides mnemonics and register names.
 const KEYWORDS: [&str; 11] = ["wait", "nop", "goto", "if", "in", "out", "match", "lut", "care", "ignore", "_"];
-
-type ParseResult<T> = Result<T, SourceError>;
 
 /// Assembles the program `text`; `name` stands for it in messages.
 ///

@@ -33,6 +33,9 @@ pub(crate) struct SourceError {
     pub(crate) rule: Rule,
 }
 
+/// What reading tokens gives.
+pub(crate) type ParseResult<T> = Result<T, SourceError>;
+
 /// Marks of two characters; all others have one.
 const PAIRS: [&str; 5] = ["||", "&=", "|=", "<<", ">>"];
 const SINGLES: &str = "=,.:[]{}()!&|^~+-*";

@@ -20,7 +20,7 @@
 //! packing is ours, since the paper prints none. It differs between header and item, because
 //! hemmert2007 4.3 describes header code that rearranges fields.
 
-use crate::list_manager::List;
+use crate::list::List;
 
 /// Words of a header, and of an item unless the program declares another number: 64 bytes (hemmert2007 3.1).
 pub const WORDS: usize = 8;

@@ -13,6 +13,7 @@
 mod fast_forward;
 pub mod golden;
 pub mod layout;
+mod list;
 pub mod list_manager;
 pub mod match_processor;
 pub mod observer;

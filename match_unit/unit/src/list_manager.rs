@@ -14,6 +14,7 @@
 mod items;
 mod parameters;
 mod protocol;
+mod search;
 mod steady;
 mod stream;
 
@@ -22,8 +23,8 @@ use crate::unit::{FifoTag, OutputWord};
 use items::{ItemMemory, ItemSlot};
 pub use parameters::{ListManagerParameters, MAX_HEAD_CACHE};
 pub use protocol::{ANSWER_WORDS, FifoWord, List, ProtocolError, SearchResult, StallCause};
+use search::{Search, StreamPosition};
 pub(crate) use steady::StreamPhase;
-use stream::{Search, StreamPosition};
 
 /// Both lists, the current search and the input FIFO.
 #[derive(Clone, Debug)]

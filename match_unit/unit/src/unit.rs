@@ -15,16 +15,14 @@ mod decoded;
 use mb_asm::layout::Combine;
 use mb_asm::word::{Output, Register, Word};
 
-pub(crate) use decoded::{AluKind, BranchKind, DecodedWord, Groups, IDENTITY};
+pub use decoded::InputNeed;
+pub(crate) use decoded::{AluKind, BranchKind, DecodedWord, Groups, IDENTITY, NOWHERE};
 
 /// Cycles from the issue of a word (read stage) to its write stage.
 pub const WRITE_STAGE: u64 = 2;
 
 /// Delay slots of a branch.
 pub(crate) const DELAY_SLOTS: u8 = 2;
-
-/// Register number for results without a destination: one past the architectural registers.
-pub(crate) const NOWHERE: u8 = 16;
 
 /// Tag of a word in the input FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,17 +51,6 @@ pub struct OutputWord {
     pub word: u64,
     /// Whether it is the last word of an answer.
     pub last: bool,
-}
-
-/// The condition of the next word on the input FIFO.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InputNeed {
-    /// Nothing.
-    Nothing,
-    /// A word or an end mark at the head.
-    Head,
-    /// A word to pop.
-    Word,
 }
 
 /// Effects of one executed word.

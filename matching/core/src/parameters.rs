@@ -145,7 +145,9 @@ mod types;
 
 pub use error::ParameterError;
 pub use mb_derive::{Choice, Parameters};
-pub use set::{Parameter, ParameterSet};
+pub use set::ParameterSet;
 pub use source::{Source, Sourced};
 pub use spec::{Domain, ParameterSpec, Unit, Value};
-pub use types::{Choice, Embedded, ParameterType, Parameters, PresetValues, Quantity, SourcedParameters, ValueSources};
+pub use types::{
+    Choice, Embedded, Parameter, ParameterType, Parameters, PresetValues, Quantity, SourcedParameters, ValueSources,
+};

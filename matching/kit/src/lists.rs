@@ -16,12 +16,6 @@ use mb_core::{Op, Outcome, QueueLengths};
 pub use posted::PostedReceives;
 pub use unexpected::UnexpectedMessages;
 
-/// A list of so many entries is scanned; one more, and it is indexed.
-const FEW: usize = 16;
-/// An indexed list that has shrunk to so many entries is scanned again; fewer than [`FEW`], so that a list that
-/// goes up and down around it is not rebuilt all the time.
-const FEW_AGAIN: usize = 4;
-
 /// A receiver's two lists and the matching between them.
 #[derive(Clone, Debug, Default)]
 pub struct MatchLists {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Counters of lengths, searches and entries compared.
 
+use super::side::Side;
 use super::{Inner, Matcher, Other};
 use crate::heap::Owned;
 use crate::types::{Counters, Envelope, OutOfMemory, Pattern, QueueCounters};
-
-/// One of the queues, for the counters.
-#[derive(Clone, Copy)]
-pub(super) enum Side {
-    Posted,
-    Unexpected,
-}
 
 impl Matcher {
     /// Starts counting, from zero. Until then, and after [`Matcher::stop_counters`], counting takes no instruction.

@@ -105,9 +105,10 @@ macro_rules! each_mut {
 
 // After the macros, which they use.
 mod counters;
+mod side;
 mod visits;
 
-use counters::Side;
+use side::Side;
 
 /// Calls the default structure, inlined; or else `$list` or `$elsewhere`. Searches of these are not inlined, so that
 /// they take no registers from it. Counters are there: when they are off, they cost nothing.

@@ -7,17 +7,13 @@
 
 mod calls;
 mod message;
+mod step_id;
 
 pub use calls::{CompleteCall, Form, ProbeCall, SendMode};
 pub use message::{Comm, CountType, Layout, Message, MessageSource, ReceiveSpec, SizeClass};
+pub use step_id::{MAX_STEP, StepId};
 
 use crate::codes;
-
-/// The number of a step, and of the message, receive or probe that it creates.
-pub type StepId = u32;
-
-/// Largest number of a step; message lengths differ by it.
-pub const MAX_STEP: StepId = codes::MAX_STEPS as StepId - 1;
 
 /// Most threads of a rank.
 pub const MAX_THREADS: u8 = codes::MAX_THREADS as u8;

@@ -3,7 +3,7 @@
 
 use mb_core::parameters::Choice;
 
-use super::{APP_NONE, Application};
+use super::application::{APP_NONE, Application};
 
 /// Who classifies packets (`NP_CLASSIFIER_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tables that the host gives to SPINE: filters and routes.
 
-use super::Application;
+use super::application::Application;
 
 /// An address prefix in network byte order; the bits after its length are zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

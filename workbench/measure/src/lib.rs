@@ -14,6 +14,7 @@
 //!
 //! Reasons and rejected alternatives: `docs/decisions/0006-measured-engine.md`.
 
+mod error;
 pub mod host;
 mod record;
 mod rows;
@@ -28,35 +29,11 @@ use mb_kit::Server;
 
 use crate::timed::TimedEngine;
 
+pub use error::HostMeasureError;
 pub use record::{OperationKind, Recorded};
 pub use rows::{MeasuredKind, MeasuredOn};
 pub use stopwatch::{Effort, HostClock, Measurement, Spans, TimestampSource, measure};
 pub use timed::OpTimes;
-
-/// Why a measurement failed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum HostMeasureError {
-    /// The engine is a model and has no structure to run.
-    #[error("the engine is a model, expected one that is measured on the host (`timing = measured`)")]
-    NothingToMeasure,
-    /// The bare structure had another outcome than its engine.
-    #[error(
-        "receiver {receiver}, operation {operation}: `{found}` found when measured, `{expected}` expected from the replay"
-    )]
-    Outcome {
-        /// Number of the receiver, from 0.
-        receiver: usize,
-        /// Number of the operation, from 1.
-        operation: usize,
-        /// The outcome of the bare structure.
-        found: String,
-        /// The outcome of the engine.
-        expected: String,
-    },
-    /// The caller stopped the measurement.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// The number of replays of [`closed_loop`].
 pub const PASSES: u32 = 3;

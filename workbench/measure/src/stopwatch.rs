@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use mb_core::{BareRun, Op, Picos, ReplayEngine};
 
-use crate::HostMeasureError;
+use crate::error::HostMeasureError;
 use crate::record::{OperationKind, Recorded};
 
 /// A time for each operation, by receiver.

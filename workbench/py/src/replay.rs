@@ -9,13 +9,13 @@ use mb_core::{EngineFault, Picos, ReplayEngine, Timing};
 use mb_measure::{ClosedLoopResult, Effort, HostClock, HostMeasureError, NextEngine, PASSES, closed_loop, host};
 use mb_own::judged::{self, JudgedEngine, Judgement, Judgements};
 use mb_replay::{Polls, ReplayConfig, ReplayError, Report, Snapshots, Wildcards};
+use mb_trace::{Communicators, Trace};
 use pyo3::prelude::*;
 
 use crate::catalog::{Engine, Network};
 use crate::errors::bad_input;
 use crate::own_class::raise_interrupt;
 use crate::progress::Progress;
-use crate::trace::Trace;
 
 /// How calls are replayed: a dictionary, as `ReplayConfig.rules` returns it.
 #[derive(FromPyObject)]
@@ -75,12 +75,12 @@ impl From<ReplayError> for Refused {
 pub(crate) fn run(
     py: Python<'_>,
     trace: &Trace,
+    communicators: &Communicators,
     engine: &Engine,
     network: &Network,
     options: &Options,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Replayed> {
-    let communicators = trace.checked(py, None)?;
     let mut config = ReplayConfig::new(network.network.clone());
     let rules = &options.rules;
     config.cpu_scale = rules.cpu_scale;
@@ -102,7 +102,7 @@ pub(crate) fn run(
     }
     let mut progress = Progress::new(progress);
     let replay = |build: &mut NextEngine<'_>, tell: &mut dyn FnMut(u64, u64) -> ControlFlow<()>| {
-        mb_replay::replay(&trace.trace, communicators, build, engine.choice.placement(), &config, tell)
+        mb_replay::replay(trace, communicators, build, engine.choice.placement(), &config, tell)
     };
     let work = || {
         // `Engine::new` has built one from the same parameters, so this cannot fail.

@@ -15,7 +15,7 @@ use crate::catalog::{Engine, Network};
 use crate::columns::table;
 use crate::errors::{bad_input, trace_error};
 use crate::progress::Progress;
-use crate::replay::{self, Options, Rules};
+use crate::replay::{self, Options, Replayed, Rules};
 use crate::{report, snapshot, stats};
 
 /// The length of a finalized trace file by its first bytes; None for a rank that did not finish.
@@ -44,6 +44,18 @@ impl Trace {
         progress.finish()?;
         let checked = checked.map_err(trace_error)?;
         Ok(self.communicators.get_or_init(|| checked))
+    }
+
+    fn replayed(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        network: &Network,
+        options: &Options,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Replayed> {
+        let communicators = self.checked(py, None)?;
+        replay::run(py, &self.trace, communicators, engine, network, options, progress)
     }
 }
 
@@ -175,7 +187,7 @@ impl Trace {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let options = Options { rules, watched, depths, sizing, snapshots: None };
-        report::to_python(py, &replay::run(py, self, engine, network, &options, progress)?)
+        report::to_python(py, &self.replayed(py, engine, network, &options, progress)?)
     }
 
     /// Replays the trace on `engine`. Without `cut`, returns the deepest search of each rank, among the operations of
@@ -205,7 +217,7 @@ impl Trace {
         let snapshots = Some(Snapshots { communicator, cut: at });
         let watched = Vec::new();
         let options = Options { rules, watched, depths: false, sizing: None, snapshots };
-        let report = replay::run(py, self, engine, network, &options, progress)?.report;
+        let report = self.replayed(py, engine, network, &options, progress)?.report;
         match report.cut {
             Some(cut) if at.is_some() => snapshot::cut(py, &cut),
             _ => snapshot::deepest(py, &report.deepest),

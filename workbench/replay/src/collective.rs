@@ -8,74 +8,16 @@
 //! (allgather). Those of intercommunicators are in [`inter`], those of
 //! neighbours in [`neighbours`].
 
+mod call;
 mod inter;
 mod neighbours;
 
 use mb_trace::CollectiveOp;
 
-pub(crate) use self::inter::OtherGroup;
+use self::call::ScheduleBuilder;
+pub(crate) use self::call::{CollectiveCall, OtherGroup, RoundMessage};
 pub(crate) use self::neighbours::{NeighbourSizes, plan_neighbours};
 use crate::config::Algorithm;
-
-/// One message of a round, from the point of view of its rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RoundMessage {
-    /// Rank of the communicator.
-    pub(crate) peer: u32,
-    /// Number of the round.
-    pub(crate) round: u32,
-    /// `Some(bytes)` is sent; `None` is received.
-    pub(crate) sends: Option<u64>,
-    /// Size of the buffer of a receive.
-    pub(crate) room: u64,
-    /// `peer` is a rank of the other group of an intercommunicator.
-    pub(crate) across: bool,
-}
-
-impl RoundMessage {
-    /// A receive within the group.
-    const WITHIN: Self = Self { peer: 0, round: 0, sends: None, room: u64::MAX, across: false };
-    /// A receive from the other group.
-    const ACROSS: Self = Self { across: true, ..Self::WITHIN };
-}
-
-/// A call of a collective at one rank.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CollectiveCall<'a> {
-    pub(crate) op: CollectiveOp,
-    pub(crate) algorithm: Algorithm,
-    pub(crate) rank: u32,
-    pub(crate) ranks: u32,
-    pub(crate) root: u32,
-    /// `Record::bytes`.
-    pub(crate) sent: u64,
-    /// `Record::aux`.
-    pub(crate) received: u64,
-    /// Per-peer sizes of the vector forms (`spec/trace.md`, T-16), or empty.
-    pub(crate) counts: &'a [u64],
-    /// The other group, if this is an intercommunicator; `root` is not used then.
-    pub(crate) other: Option<OtherGroup>,
-}
-
-struct ScheduleBuilder<'a> {
-    steps: &'a mut Vec<RoundMessage>,
-    round: u32,
-}
-
-impl ScheduleBuilder<'_> {
-    fn send(&mut self, peer: u32, bytes: u64) {
-        let (round, sends) = (self.round, Some(bytes));
-        self.steps.push(RoundMessage { peer, round, sends, ..RoundMessage::WITHIN });
-    }
-
-    fn receive(&mut self, peer: u32) {
-        self.steps.push(RoundMessage { peer, round: self.round, ..RoundMessage::WITHIN });
-    }
-
-    fn next(&mut self) {
-        self.round += 1;
-    }
-}
 
 impl CollectiveCall<'_> {
     /// Appends the messages of this rank, in order of rounds; receives come before sends in each

@@ -18,47 +18,41 @@ mod arrivals;
 mod collectives;
 mod completions;
 mod nic;
+mod packet;
 mod partitioned;
+mod partitions;
+mod polling;
 mod polls;
 mod probes;
 mod program;
 mod spans;
 mod unfinished;
+mod world;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use mb_core::capacity::Delays;
 use mb_core::engine::{Completion, ReplayEngine};
-use mb_core::matching::{Envelope, Initiator, Op, Pattern};
-use mb_core::mpi::{self, Context, Traffic};
+use mb_core::matching::{Envelope, Op, Pattern};
 use mb_core::time::Picos;
 use mb_kit::MatchLists;
-use mb_trace::{Communicators, Record};
+use mb_trace::Record;
 use slab::Slab;
 
 use self::arrivals::Arrivals;
-use self::partitioned::{Partitioned, Partitions};
+use self::packet::{Packet, PacketKind};
+use self::partitions::{Partitioned, Partitions};
 use self::polls::PollLoop;
 pub(crate) use self::spans::END;
 use self::spans::{after, compute_time, times};
+pub(crate) use self::world::World;
 use crate::assignment::Assignment;
 use crate::collective::RoundMessage;
-use crate::config::ReplayConfig;
-use crate::network::NetworkParameters;
 use crate::report::Totals;
 use crate::requests::Requests;
 use crate::sizing::Sizer;
 use crate::snapshot::Watcher;
 use crate::stats::{Latencies, Timeline};
-
-/// Shared by all ranks, read-only.
-pub(crate) struct World<'a> {
-    pub(crate) communicators: &'a Communicators,
-    pub(crate) config: &'a ReplayConfig,
-    pub(crate) times: NetworkParameters,
-    /// The engine runs on the rank's processor.
-    pub(crate) host: bool,
-}
 
 /// Output and scratch space that all ranks share while they run one after the other.
 pub(crate) struct SharedSink {
@@ -88,50 +82,6 @@ impl SharedSink {
             done: Vec::new(),
             finished: Vec::new(),
         }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PacketKind {
-    /// Header and data of a message.
-    Eager,
-    /// Header of a rendezvous message, whose data follows the reply. `token`: the sender's slot.
-    RequestToSend,
-    /// Reply: the receiver is ready. `token`: the sender's slot; `tag`: the receiver's message
-    /// slot; `bytes`: the time in ps that matching took.
-    ClearToSend,
-    /// Data of a rendezvous message. `token`: the receiver's message slot.
-    Data,
-    /// Data of partitions. `token`: their slot in [`SharedSink`].
-    Partitions,
-}
-
-/// A packet on the network.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    /// When its first byte reaches the receiver's NIC.
-    pub(crate) at: Picos,
-    pub(crate) bytes: u64,
-    /// World rank of the sender.
-    pub(crate) source: u32,
-    comm: u32,
-    tag: u32,
-    token: u32,
-    kind: PacketKind,
-    traffic: Traffic,
-}
-
-impl Packet {
-    fn envelope(&self) -> Envelope {
-        mpi::envelope(Context::new(self.comm), self.traffic, Initiator(self.source), self.tag)
-    }
-
-    /// Order of arrival: by time, then source. A reply precedes other packets that its sender
-    /// injects at the same time.
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.at.0) << 64
-            | u128::from(u64::from(self.source) << 1 | u64::from(self.kind != PacketKind::ClearToSend))
     }
 }
 

@@ -21,13 +21,16 @@ pub struct ClaimTest<S: 'static> {
     pub explanation: Option<&'static str>,
 }
 
+/// The value that the model gives, once for each interpretation of a claim.
+pub type Interpretations = Result<Vec<Interpretation>, MeasureError>;
+
 /// A measurement, or why there is none.
 #[derive(Clone, Copy, Debug)]
 pub enum Procedure<S: 'static> {
     /// Measures the claim's quantity. The first interpretation is the one that counts.
-    Measure(fn(&S) -> Result<Vec<Interpretation>, MeasureError>),
+    Measure(fn(&S) -> Interpretations),
     /// Measures an input of the model, which a run only gives back, without a verdict; and why.
-    Shown(fn(&S) -> Result<Vec<Interpretation>, MeasureError>, &'static str),
+    Shown(fn(&S) -> Interpretations, &'static str),
     /// Cannot be tested, and why.
     Cannot(&'static str),
 }
@@ -60,28 +63,17 @@ impl Interpretation {
 }
 
 /// A claim that is measured.
-pub(crate) const fn measure<S>(
-    id: &'static str,
-    test: fn(&S) -> Result<Vec<Interpretation>, MeasureError>,
-) -> ClaimTest<S> {
+pub(crate) const fn measure<S>(id: &'static str, test: fn(&S) -> Interpretations) -> ClaimTest<S> {
     ClaimTest { id, procedure: Procedure::Measure(test), explanation: None }
 }
 
 /// A claim that is measured, and for which the model differs.
-pub(crate) const fn differs<S>(
-    id: &'static str,
-    test: fn(&S) -> Result<Vec<Interpretation>, MeasureError>,
-    why: &'static str,
-) -> ClaimTest<S> {
+pub(crate) const fn differs<S>(id: &'static str, test: fn(&S) -> Interpretations, why: &'static str) -> ClaimTest<S> {
     ClaimTest { id, procedure: Procedure::Measure(test), explanation: Some(why) }
 }
 
 /// A claim that states an input, which is measured without a verdict.
-pub(crate) const fn shown<S>(
-    id: &'static str,
-    test: fn(&S) -> Result<Vec<Interpretation>, MeasureError>,
-    why: &'static str,
-) -> ClaimTest<S> {
+pub(crate) const fn shown<S>(id: &'static str, test: fn(&S) -> Interpretations, why: &'static str) -> ClaimTest<S> {
     ClaimTest { id, procedure: Procedure::Shown(test, why), explanation: None }
 }
 

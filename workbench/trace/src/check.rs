@@ -9,11 +9,13 @@ mod fields;
 mod groups;
 mod messages;
 mod requests;
+mod violation;
 
 use std::ops::ControlFlow;
 
 use self::fields::{Fields, only};
 use self::requests::{Requests, Stage};
+use self::violation::{Violation, violation};
 use crate::communicators::{Builder, Communicators};
 use crate::counts::Counts;
 use crate::error::{FileLocation, TraceError};
@@ -61,13 +63,6 @@ impl Trace {
         }
         Ok(builder.finish())
     }
-}
-
-/// The number of the violated rule, and what was found and expected.
-type Violation = (u8, String);
-
-fn violation<T>(rule: u8, reason: impl Into<String>) -> Result<T, Violation> {
-    Err((rule, reason.into()))
 }
 
 /// Which Done records must come next in a thread.

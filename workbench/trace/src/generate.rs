@@ -14,9 +14,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use mb_core::parameters::Value;
 use mb_core::random::Random;
-use mb_core::{ParameterError, ParameterSet, ParameterSpec, Source, names};
+use mb_core::{ParameterError, ParameterSet, Source, names};
 use serde_json::json;
 
 pub use patterns::{
@@ -24,7 +23,7 @@ pub use patterns::{
     RandomParameters, ReceiveSource, SweepParameters, Tanabe2013Table1Parameters, TransposeParameters,
     Xiong2018DepthsParameters,
 };
-pub use program::PatternParameters;
+pub use program::{CommunicationPattern, PatternParameters};
 use program::{PatternProgram, RankOutput};
 
 use crate::error::TraceError;
@@ -33,49 +32,6 @@ use crate::open::Trace;
 use crate::rank_builder::RankBuilder;
 use crate::record::Record;
 use crate::writer::{TraceForm, TraceWriter};
-
-/// A pattern of communication.
-#[derive(Clone, Copy, Debug)]
-pub struct CommunicationPattern {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// One sentence.
-    pub summary: &'static str,
-    /// Smallest number of ranks.
-    pub least_ranks: u32,
-    /// Its parameters.
-    pub parameters: &'static [ParameterSpec],
-    defaults: fn() -> Vec<Value>,
-    program: fn(&ParameterSet) -> Box<dyn PatternProgram>,
-}
-
-impl CommunicationPattern {
-    const fn of<P: PatternParameters>(name: &'static str, summary: &'static str, least_ranks: u32) -> Self {
-        Self {
-            name,
-            summary,
-            least_ranks,
-            parameters: P::SPECS,
-            defaults: || P::default().values(),
-            program: |set| Box::new(set.typed::<P>()),
-        }
-    }
-
-    /// The default values, in the order of [`parameters`](Self::parameters).
-    #[must_use]
-    pub fn defaults(&self) -> Vec<Value> {
-        (self.defaults)()
-    }
-
-    /// The `settings`, which map keys to texts, and default values for the other parameters.
-    fn set(&self, settings: &BTreeMap<String, String>) -> Result<ParameterSet, ParameterError> {
-        let defaults: Vec<String> = self.defaults().iter().map(Value::to_string).collect();
-        let default = || Source::Assumed("default of the pattern".into());
-        let defaults = self.parameters.iter().zip(&defaults).map(|(spec, text)| (spec.key, text.as_str(), default()));
-        let given = settings.iter().map(|(key, text)| (key.as_str(), text.as_str(), Source::User));
-        ParameterSet::complete(self.parameters, defaults.chain(given))
-    }
-}
 
 /// Why a trace could not be generated.
 #[derive(Debug, thiserror::Error)]

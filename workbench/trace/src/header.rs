@@ -9,7 +9,7 @@ use crate::error::{FileLocation, TraceError};
 use crate::meta::Meta;
 use crate::open::BUNDLE_FILE;
 use crate::record::{Header, MAGIC, NEWEST, RECORD_BYTES, Record, VERSION};
-use crate::state::TraceState;
+use crate::trace_state::TraceState;
 
 impl Header {
     /// How the records of the file's rank end.

@@ -42,6 +42,7 @@ pub mod record;
 mod state;
 pub mod stats;
 mod topology;
+mod trace_state;
 mod writer;
 
 pub use calls::{CallSum, Calls};
@@ -52,7 +53,8 @@ pub use meta::{Meta, TraceOrigin};
 pub use open::Trace;
 pub use rank_builder::{RankBuilder, Request, Status};
 pub use record::{CollectiveOp, Flags, Header, Kind, Record};
-pub use state::{Host, LeftOut, Omission, TraceState};
+pub use state::{Host, LeftOut, Omission};
 pub use stats::{Distribution, Stats};
 pub use topology::{NeighbourLists, TopologyForm};
+pub use trace_state::TraceState;
 pub use writer::{TraceForm, TraceWriter};

@@ -14,7 +14,7 @@ use crate::content::{Content, regular_file};
 use crate::error::{FileLocation, TraceError};
 use crate::meta::{META_FILE, Meta, TraceOrigin};
 use crate::record::{Header, Kind, RECORD_BYTES, Record, checksum};
-use crate::state::TraceState;
+use crate::trace_state::TraceState;
 
 /// Name of a bundle.
 pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";

@@ -6,36 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::open::Trace;
 use crate::record::{Flags, Kind, Record};
-
-/// How the records of a rank end. The state of a trace is the last of these, in this order, that one
-/// of its ranks has.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum TraceState {
-    /// With the last finalization of MPI.
-    Complete,
-    /// The recorder stopped before the program did, as with a full disk.
-    Stopped,
-    /// In the middle: a signal, `exit` or a fatal error ended the rank, or it still runs.
-    Cut,
-    /// The rank called `MPI_Abort`.
-    Aborted,
-}
-
-impl TraceState {
-    /// All states, in order.
-    pub const ALL: [Self; 4] = [Self::Complete, Self::Stopped, Self::Cut, Self::Aborted];
-
-    /// Its word, the same wherever a state is printed or stored.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Stopped => "stopped",
-            Self::Cut => "cut",
-            Self::Aborted => "aborted",
-        }
-    }
-}
+use crate::trace_state::TraceState;
 
 /// The meaning of a [`Kind::Other`] record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use mb_core::mpi::PROC_NULL;
 
-use crate::communicators::Communicators;
-
 /// How a topology was made: the `aux` of its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TopologyForm {
@@ -52,13 +50,5 @@ impl NeighbourLists {
         let rank = |&word: &u64| (word != u64::from(PROC_NULL as u32)).then_some(word as u32);
         let (from, to) = words.split_at(sources);
         Self { form, sources: from.iter().map(rank).collect(), destinations: to.iter().map(rank).collect() }
-    }
-}
-
-impl Communicators {
-    /// The neighbours of world rank `rank` in its communicator `local`, if the trace has them.
-    #[must_use]
-    pub fn neighbours(&self, rank: u32, local: u32) -> Option<&NeighbourLists> {
-        self.topologies.get(&(rank, local))
     }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads the tokens of one line, and the lists in brackets and the group widths that need no names.
 
-use super::ParseResult;
 use crate::diagnostic::Span;
 use crate::layout::Rule;
-use crate::lexer::{SourceError, Token, TokenKind};
+use crate::lexer::{ParseResult, SourceError, Token, TokenKind};
 use crate::word::{ByteSelect, ByteSource, Chain, FieldPermute};
 
 /// The tokens of one line and how far they are read.

@@ -2,9 +2,9 @@
 //! Constant expressions over unsigned 64-bit numbers; an overflow is an error.
 
 use super::cursor::Cursor;
-use super::{Assembler, ParseResult, Symbol, is_reserved};
+use super::{Assembler, Symbol, is_reserved};
 use crate::layout::Rule;
-use crate::lexer::TokenKind;
+use crate::lexer::{ParseResult, TokenKind};
 
 impl Assembler {
     /// A constant expression: `|`, `^`, `&`, shifts, `+` `-`, `*` and unary `~`, binding tighter in this order.

@@ -2,9 +2,9 @@
 //! The operands of statements: registers, immediates, guards and predicate expressions.
 
 use super::cursor::Cursor;
-use super::{Assembler, ParseResult, Symbol, is_reserved, register_name};
+use super::{Assembler, Symbol, is_reserved, register_name};
 use crate::layout::{Half, Rule};
-use crate::lexer::{SourceError, TokenKind};
+use crate::lexer::{ParseResult, SourceError, TokenKind};
 use crate::word::{AluReg, Operand2, Predicate, Register, TernaryReg};
 
 /// One half of a combined operand 2.

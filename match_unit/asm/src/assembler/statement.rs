@@ -2,10 +2,10 @@
 //! The statements of a word. Each is parsed completely before it claims its slot.
 
 use super::cursor::{Cursor, bytes, fields};
-use super::{Assembler, ParseResult, Symbol};
+use super::{Assembler, Symbol};
 use crate::diagnostic::Span;
 use crate::layout::{Combine, CompareOp, ComputeOp, MaskMode, PermuteOp, Rule, STORE_WORDS};
-use crate::lexer::{SourceError, TokenKind};
+use crate::lexer::{ParseResult, SourceError, TokenKind};
 use crate::word::{
     Address, Alu, AluReg, Branch, Chain, Condition, DataCopy, FieldPermute, Merge, Output, Pop, Predicate, Register,
     Sections, Slot, Ternary, TernaryReg, TruthTable, WordFault,

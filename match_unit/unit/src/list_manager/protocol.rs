@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The protocol between the list manager and a match program: FIFO words, stall causes, search results, violations.
 
+pub use crate::list::List;
 use crate::unit::{FifoHead, FifoTag};
 
 /// Number of words kept of one answer.
 pub const ANSWER_WORDS: usize = 4;
-
-/// One of the two lists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum List {
-    /// The posted-receive queue (PRQ).
-    Posted,
-    /// The unexpected-message queue (UMQ).
-    Unexpected,
-}
 
 /// Why a word did not enter the FIFO earlier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,7 +2,7 @@
 //! The steady state of a stream: its phase, and advancing it by whole items.
 
 use super::parameters::MAX_HEAD_CACHE;
-use super::stream::StreamPosition;
+use super::search::StreamPosition;
 use super::{ListManager, StallCause};
 use crate::layout::{ItemWords, MAX_ITEM_WORDS};
 

@@ -4,7 +4,19 @@
 use mb_asm::layout::{Combine, CompareOp, ComputeOp, MaskMode};
 use mb_asm::word::{Alu, Chain, Condition, Operand2, Output, Word};
 
-use super::{InputNeed, NOWHERE};
+/// Register number for results without a destination: one past the architectural registers.
+pub(crate) const NOWHERE: u8 = 16;
+
+/// The condition of the next word on the input FIFO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputNeed {
+    /// Nothing.
+    Nothing,
+    /// A word or an end mark at the head.
+    Head,
+    /// A word to pop.
+    Word,
+}
 
 /// The field permute that changes nothing.
 pub(crate) const IDENTITY: u8 = 0b11_10_01_00;

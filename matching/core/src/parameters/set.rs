@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A value and a source for every parameter.
 
-use super::{ParameterError, ParameterSpec, ParameterType, Parameters, Source, Sourced, SourcedParameters, Value};
+use super::{Parameter, ParameterError, ParameterSpec, Parameters, Source, SourcedParameters, Value};
 use crate::time::Clock;
-
-/// A parameter's value and its source.
-pub type Parameter = Sourced<Value>;
-
-impl Parameter {
-    /// The parameter of a typed value.
-    pub fn of<T: ParameterType>(typed: Sourced<T>) -> Self {
-        Self { value: typed.value.to_value(), source: typed.source }
-    }
-}
 
 /// A value and its source for every parameter of an engine or a network. Every value is in its domain.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The types that fields of parameter structs have.
 
-use super::{Parameter, ParameterError, ParameterSpec, Source, Sourced, Unit, Value};
+use super::{ParameterError, ParameterSpec, Source, Sourced, Unit, Value};
 use crate::time::{Clock, Cycles, Picos};
+
+/// A parameter's value and its source.
+pub type Parameter = Sourced<Value>;
+
+impl Parameter {
+    /// The parameter of a typed value.
+    pub fn of<T: ParameterType>(typed: Sourced<T>) -> Self {
+        Self { value: typed.value.to_value(), source: typed.source }
+    }
+}
 
 /// A struct whose fields are parameters; derived.
 pub trait Parameters: Sized {

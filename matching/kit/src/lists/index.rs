@@ -11,6 +11,13 @@
 
 use mb_core::{Envelope, Initiator, Pattern};
 
+/// A list of so many entries is scanned; one more, and it is indexed.
+pub(super) const FEW: usize = 16;
+
+/// An indexed list that has shrunk to so many entries is scanned again; fewer than [`FEW`], so that a list that
+/// goes up and down around it is not rebuilt all the time.
+pub(super) const FEW_AGAIN: usize = 4;
+
 /// The bits that a pattern compares: patterns of one shape find their matches by one look-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {

@@ -8,9 +8,8 @@
 
 use mb_core::{Envelope, Initiator, Pattern, RecvId};
 
-use super::index::{Found, Index, Key, Link, Shape};
+use super::index::{FEW, FEW_AGAIN, Found, Index, Key, Link, Shape};
 use super::ring::Ring;
-use super::{FEW, FEW_AGAIN};
 
 /// Class of the entries that are not indexed.
 const LOOSE: u8 = u8::MAX;

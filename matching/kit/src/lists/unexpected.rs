@@ -8,9 +8,8 @@
 
 use mb_core::{Envelope, Initiator, MsgId, Pattern};
 
-use super::index::{Found, Index, Link, Shape};
+use super::index::{FEW, FEW_AGAIN, Found, Index, Link, Shape};
 use super::ring::Ring;
-use super::{FEW, FEW_AGAIN};
 
 const MOST_CLASSES: usize = 6;
 

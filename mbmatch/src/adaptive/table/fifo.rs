@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The key list that grew last, as a FIFO queue.
+//! Operations on the key list that grew last, as a FIFO queue ([`Fifo`]).
 //!
 //! Programs that send many messages of one envelope append to one key list and take from it. Both ends of that list
 //! are remembered: its home slot, whose `head` is the oldest entry, and its youngest entry. An operation with its key
@@ -12,29 +12,8 @@
 //! may be one of receives with wildcards. Only a queue of one class without wildcards uses the list; before a queue
 //! becomes one, that list is empty, and therefore forgotten.
 
+use super::remembered::{Fifo, NONE};
 use super::{CLEARED, EntryTable, FREE, FastPath, LINKED, Links, NIL, Oldest, Slot, is_slot};
-
-/// The key list that grew last.
-#[derive(Clone, Copy)]
-pub(super) struct Fifo {
-    bits: u64,
-    /// [`NONE`] if there is no such list: one comparison covers both.
-    source: u64,
-    home: u32,
-    youngest: u32,
-}
-
-/// No source has this number.
-const NONE: u64 = u64::MAX;
-
-impl Fifo {
-    pub(super) const NONE: Self = Self { bits: 0, source: NONE, home: 0, youngest: 0 };
-
-    #[inline(always)]
-    fn has_key(&self, bits: u64, source: u32) -> bool {
-        self.bits == bits && self.source == u64::from(source)
-    }
-}
 
 impl EntryTable {
     /// Remembers the list of a key that is the first of its collision chain and whose entries have links.

@@ -19,11 +19,12 @@
 mod chain;
 mod fast;
 mod fifo;
+mod remembered;
 #[cfg(test)]
 mod tests;
 
 pub(super) use fast::FastPath;
-use fifo::Fifo;
+use remembered::Fifo;
 
 use super::free_slots::{FreeSlots, slots_needed, usable_slots};
 use super::hash::HomeHash;

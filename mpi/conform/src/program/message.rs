@@ -4,7 +4,8 @@
 use mb_core::mpi::{self, Context, Traffic};
 use mb_core::{Envelope, Initiator, Pattern};
 
-use super::{MAX_STEP, SendMode, StepId};
+use super::calls::SendMode;
+use super::step_id::{MAX_STEP, StepId};
 pub use crate::codes::{Comm, CountType, Layout};
 
 impl Comm {

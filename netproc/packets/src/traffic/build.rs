@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use etherparse::{PacketBuilder, TcpOptionElement, VlanId};
 use mb_core::random::Random;
 
-use super::TrafficParameters;
+use super::parameters::TrafficParameters;
 use crate::capture::ETHERNET_HEADER;
 use crate::filters::{FilteredService, TCP};
 use crate::headers::tcp;

@@ -8,7 +8,7 @@ use mb_core::random::Random;
 use mb_netproc::contract::Application;
 
 use super::build::{self, Endpoints, Segment};
-use super::{Sizes, TrafficParameters};
+use super::parameters::{Sizes, TrafficParameters};
 use crate::filters::FilteredService;
 use crate::headers::tcp;
 use crate::routes::RouteTable;

@@ -13,21 +13,12 @@
 
 use mb_trace::CollectiveOp;
 
-use super::{CollectiveCall, RoundMessage, ScheduleBuilder};
+use super::call::{CollectiveCall, OtherGroup, RoundMessage, ScheduleBuilder};
 use crate::config::Algorithm;
 
 /// `MPI_ROOT` and `MPI_PROC_NULL` in the record of a rooted collective (`spec/trace.md`, section 4.1).
 const ROOT: i32 = -4;
 const NO_PART: i32 = -3;
-
-/// The other group of an intercommunicator.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OtherGroup {
-    /// Its members.
-    pub(crate) ranks: u32,
-    /// `Record::peer`.
-    pub(crate) root: i32,
-}
 
 impl ScheduleBuilder<'_> {
     fn send_across(&mut self, peer: u32, bytes: u64) {

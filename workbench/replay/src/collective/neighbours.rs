@@ -4,7 +4,7 @@
 
 use mb_trace::{CollectiveOp, NeighbourLists, TopologyForm};
 
-use super::RoundMessage;
+use super::call::RoundMessage;
 
 /// Sizes in the record of a neighbourhood collective: `bytes`, `aux`, and the counts of the vector
 /// forms or nothing.

@@ -7,7 +7,7 @@
 
 use mb_core::time::Picos;
 
-use super::Packet;
+use super::packet::Packet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -76,7 +76,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rank::PacketKind;
+    use crate::rank::packet::PacketKind;
     use mb_core::mpi::Traffic;
     use proptest::prelude::*;
 

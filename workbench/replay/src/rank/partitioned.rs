@@ -8,112 +8,13 @@
 //! data has left the NIC, that of the receive when all has arrived and it was started. Not modelled: a
 //! handshake at each start, and messages that a library splits partitions into or matches after all.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use mb_core::mpi::Traffic;
 use mb_core::time::Picos;
 use mb_trace::Record;
 
+use super::partitions::{Arrived, Pair, Partitions, Receiving, Sending, Waiting};
 use super::{Activity, CompletionTarget, Finished, Packet, PacketKind, Rank, SharedSink, World, after, times};
 use crate::requests::RequestState;
-
-/// A pair of inits, from the point of view of the receiver: world rank of the sender, communicator,
-/// tag, and number among those with the same.
-type Pair = (u32, u32, u32, u32);
-
-/// Partitions on their way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Partitions {
-    pair: Pair,
-    first: u32,
-    count: u32,
-    /// Partitions of the whole message, as the sender counts them.
-    of: u32,
-}
-
-/// An active send.
-#[derive(Debug)]
-struct Sending {
-    destination: u32,
-    /// Its first number is this rank.
-    pair: Pair,
-    bytes: u64,
-    partitions: u32,
-    /// Partitions that are not ready.
-    left: u32,
-    /// When the data of the others has left the NIC.
-    sent: Picos,
-}
-
-/// What has arrived of one start of a send: runs of partitions with the time of their last byte.
-#[derive(Debug)]
-struct Arrived {
-    of: u32,
-    missing: u32,
-    runs: Vec<(u32, u32, Picos)>,
-}
-
-impl Arrived {
-    /// When the last byte arrived of the part `first` to `first + count` of `parts`; `None` while some
-    /// of it is missing. The receiver may count other partitions than the sender.
-    fn when(&self, first: u32, count: u32, parts: u32) -> Option<Picos> {
-        let scale = |part: u64| part * u64::from(self.of);
-        let parts = u64::from(parts.max(1));
-        let (low, high) = (scale(u64::from(first)) / parts, scale(u64::from(first) + u64::from(count)).div_ceil(parts));
-        let (mut found, mut latest) = (0, Picos::ZERO);
-        for &(from, length, at) in &self.runs {
-            let (from, to) = (u64::from(from), u64::from(from) + u64::from(length));
-            let common = to.min(high).saturating_sub(from.max(low));
-            if common > 0 {
-                found += common;
-                latest = latest.max(at);
-            }
-        }
-        (found >= high - low).then_some(latest)
-    }
-}
-
-/// An active receive.
-#[derive(Clone, Copy, Debug)]
-struct Receiving {
-    request: u32,
-    partitions: u32,
-    since: Picos,
-}
-
-/// Starts of sends that have arrived in part, and active receives, both in order: the first belong
-/// together.
-#[derive(Debug, Default)]
-struct Channel {
-    arrived: VecDeque<Arrived>,
-    receiving: VecDeque<Receiving>,
-}
-
-/// A thread that waits for partitions which had arrived in the recording.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    thread: u16,
-    pair: Pair,
-    request: u32,
-    first: u32,
-    count: u32,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Partitioned {
-    sends: BTreeMap<u32, Sending>,
-    /// The pair of each active receive.
-    receives: BTreeMap<u32, Pair>,
-    channels: BTreeMap<Pair, Channel>,
-    waiting: Vec<Waiting>,
-}
-
-impl Partitioned {
-    /// Partitions of an active send that are not ready, and all of them.
-    pub(super) fn unready(&self, request: u32) -> (u32, u32) {
-        self.sends.get(&request).map_or((0, 0), |send| (send.left, send.partitions))
-    }
-}
 
 impl Rank<'_> {
     /// Starts a partitioned send, whose request is pending.
@@ -248,25 +149,5 @@ impl Rank<'_> {
             let clock = state.polls.map_or(clock, |polls| polls.notice(clock));
             self.resume(thread, clock);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_there_when_every_partition_that_it_meets_is() {
-        let ns = Picos::from_ns;
-        let mut arrived = Arrived { of: 8, missing: 4, runs: vec![(0, 2, ns(5)), (3, 2, ns(9))] };
-        // Of 4 parts, the first is the partitions 0 and 1 of the sender, the second 2 and 3.
-        assert_eq!(arrived.when(0, 1, 4), Some(ns(5)));
-        assert_eq!(arrived.when(1, 1, 4), None);
-        arrived.runs.push((2, 1, ns(7)));
-        assert_eq!(arrived.when(1, 1, 4), Some(ns(9)));
-        assert_eq!(arrived.when(0, 2, 4), Some(ns(9)));
-        // Of 3 parts, the first ends within the partition 2 of the sender.
-        assert_eq!(arrived.when(0, 1, 3), Some(ns(7)));
-        assert_eq!(arrived.when(2, 1, 3), None);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Loops of unsuccessful tests and probes.
+//! Loops of unsuccessful tests and probes, as recorded and as waits.
 //!
 //! How often a program polled is a property of the machine on which it was recorded. So a loop that a successful test
-//! or probe ends is replayed as one call that waits for this event ([`Polls::Waiting`]). While the loop is in MPI it
+//! or probe ends is replayed as one call that waits for this event ([`Polls::Waiting`](crate::config::Polls::Waiting)). While the loop is in MPI it
 //! notices the event as a blocking call does; in the gap between two polls it notices nothing. The first poll starts
 //! when the loop does.
 //!
@@ -12,19 +12,16 @@
 use mb_core::time::Picos;
 use mb_trace::{Flags, Kind, Record};
 
-use super::{END, Rank, SharedSink, World, compute_time};
-use crate::config::Polls;
-
 /// A loop of polls that waits for an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PollLoop {
     /// Index of the record of the event.
     pub(super) end: usize,
     /// Start of the first poll.
-    begin: Picos,
+    pub(super) begin: Picos,
     /// Time of a poll, and time between its return and the start of the next.
-    poll: Picos,
-    gap: Picos,
+    pub(super) poll: Picos,
+    pub(super) gap: Picos,
 }
 
 impl PollLoop {
@@ -38,20 +35,20 @@ impl PollLoop {
 }
 
 /// A run of Misses of one thread, as recorded.
-struct Run {
+pub(super) struct Run {
     /// Index of the record that ended it.
-    end: usize,
-    polls: u64,
+    pub(super) end: usize,
+    pub(super) polls: u64,
     /// Time of all polls, and CPU time between them, ns.
-    spans_ns: u64,
+    pub(super) spans_ns: u64,
     gaps_ns: u64,
     /// Median of the wall times between polls, ns: the longest of its Misses. None where the trace lacks it.
-    median_ns: Option<u64>,
+    pub(super) median_ns: Option<u64>,
 }
 
 impl Run {
     /// The run that begins with the Miss at `first`; `None` if no successful test or probe ends it.
-    fn new(records: &[Record], first: usize) -> Option<Self> {
+    pub(super) fn new(records: &[Record], first: usize) -> Option<Self> {
         let thread = records[first].thread;
         let mut run = Self { end: 0, polls: 0, spans_ns: 0, gaps_ns: 0, median_ns: None };
         let mut cpu_spans_ns = 0_u64;
@@ -82,39 +79,14 @@ impl Run {
     }
 
     /// Mean CPU time between two polls, ns.
-    fn mean_ns(&self) -> u64 {
+    pub(super) fn mean_ns(&self) -> u64 {
         self.gaps_ns / self.polls.max(1)
     }
 
     /// Whether the program works between polls.
-    fn works(&self, from: Picos) -> bool {
+    pub(super) fn works(&self, from: Picos) -> bool {
         let is_long = |ns: u64| ns.saturating_mul(1000) >= from.0;
         is_long(self.mean_ns()) && self.median_ns.is_none_or(is_long)
-    }
-}
-
-impl Rank<'_> {
-    /// Executes the Miss `record`.
-    pub(super) fn poll(&mut self, world: &World, now: Picos, thread: u16, record: &Record, out: &mut SharedSink) {
-        let waiting = world.config.polls == Polls::Waiting;
-        let run = if waiting { Run::new(self.records, self.threads[usize::from(thread)].record) } else { None };
-        if let Some(run) = run.filter(|run| !run.works(world.config.poll_work)) {
-            self.totals.polls_waiting = self.totals.polls_waiting.saturating_add(run.polls);
-            let ns = |ns: u64| Picos(ns.saturating_mul(1000).min(END.0));
-            let state = &mut self.threads[usize::from(thread)];
-            state.polls = Some(PollLoop {
-                end: run.end,
-                begin: now,
-                poll: ns(run.spans_ns / run.polls.max(1)),
-                gap: compute_time(world, run.median_ns.unwrap_or(run.mean_ns())),
-            });
-            state.cpu_end_ns = self.records[run.end].cpu_ns();
-            return;
-        }
-        self.totals.polls_recorded = self.totals.polls_recorded.saturating_add(record.aux);
-        if record.has(Flags::PROBE) {
-            self.probe(world, now, thread, record, true, out);
-        }
     }
 }
 

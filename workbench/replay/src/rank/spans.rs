@@ -3,7 +3,7 @@
 
 use mb_core::time::Picos;
 
-use super::World;
+use super::world::World;
 
 /// Scales recorded CPU time.
 #[inline]

@@ -25,19 +25,12 @@ use mb_packets::{Mix, Sizes};
 
 use self::experiment::{PaperChip, Work};
 use self::model::Model;
-use crate::claim_test::{ClaimTest, Interpretation};
+use crate::claim_test::ClaimTest;
 use crate::error::{MeasureError, ReproduceError};
 use crate::figures::{CurveParameter, Figures};
 use crate::ledger::Claim;
 use crate::registry::Paper;
 use crate::study::StudyFile;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
-
-/// Lengths of packets that count.
-const IMIX: &str = "lengths of the Internet mix";
-/// Lengths that were chosen so that MD5 and 3DES execute what Table 2 says.
-const TABLE2: &str = "lengths chosen by Table 2";
 
 /// The registration of the paper.
 pub static PAPER: Paper<Model> = Paper {

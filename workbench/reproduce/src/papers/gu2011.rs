@@ -19,13 +19,10 @@ use mb_core::parameters::{Choice, Parameter, ParameterSpec};
 use mb_moped::machine::{CoreKind, TimingParameters};
 
 use self::model::Model;
-use crate::claim_test::{ClaimTest, Interpretation};
-use crate::error::MeasureError;
+use crate::claim_test::ClaimTest;
 use crate::figures::{CurveParameter, Figures};
 use crate::registry::Paper;
 use crate::study::StudyFile;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// The registration of the paper.
 pub static PAPER: Paper<Model> = Paper {

@@ -17,6 +17,7 @@ mod lists;
 mod parameters;
 mod processors;
 mod program;
+mod setup;
 mod subject;
 mod tables;
 mod timing;
@@ -24,24 +25,17 @@ mod unit;
 
 pub use assumption_sets::{AllSets, all_sets};
 pub use assumptions::Assumptions;
-pub use processors::{Build, Delivery, PaperProcessor, Setup, Simulated};
+pub use figure5::FIGURE5;
+pub use processors::Simulated;
+pub use setup::{Build, Delivery, PaperProcessor, Setup};
 pub use subject::{Bound, Point, Processors, Subject};
+use subject::{STUDY, UNIT};
 
 use crate::claim_test::{ClaimTest, cannot};
 use crate::error::{MeasureError, ReproduceError};
 use crate::figures::Figures;
 use crate::ledger::Claim;
 use crate::registry::Paper;
-use crate::study::StudyFile;
-
-/// The benchmark of its figures, as tables of curves name it.
-pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
-
-/// The preset of the match unit that is compared with the paper.
-const UNIT: &str = "match_unit:hemmert2007";
-
-const STUDY: StudyFile =
-    StudyFile { name: "hemmert2007_figures", text: include_str!("../../../../studies/hemmert2007_figures/study.toml") };
 
 /// The registration of the paper.
 pub static PAPER: Paper<Subject> = Paper {

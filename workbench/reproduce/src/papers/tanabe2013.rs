@@ -8,19 +8,16 @@
 
 mod comparison;
 mod contradictions;
+mod designs;
 mod figures;
 mod structure;
 mod workload;
 
-use mb_catalog::EngineChoice;
-use mb_core::Picos;
-use mb_core::engine::Completion;
-use mb_lhs::LhsParameters;
+pub use designs::Designs;
+use designs::SETTING;
 
-use crate::benchmarks::{self, EngineRun, Sources};
-use crate::claim_test::{ClaimTest, Interpretation, cannot};
+use crate::claim_test::{ClaimTest, cannot};
 use crate::depth;
-use crate::error::MeasureError;
 use crate::registry::Paper;
 use crate::study::StudyFile;
 
@@ -39,23 +36,6 @@ pub static PAPER: Paper<Designs> = Paper {
 const STUDY: StudyFile =
     StudyFile { name: "tanabe2013_figures", text: include_str!("../../../../studies/tanabe2013_figures/study.toml") };
 
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
-
-/// Depth at which slopes are read.
-const DEPTH: u64 = 1000;
-
-/// Other settings of a design with head separation.
-type Change = fn(&mut LhsParameters);
-
-/// How far apart envelopes lie: as section 4.2 measures, which is what the presets have.
-const PACKED: &str = "16 bytes apart";
-
-/// How far apart envelopes lie: one in each cache line, as section 3 recommends.
-const LINE_EACH: Change = |parameters| (parameters.entry, parameters.pointer) = (64, 8);
-
-/// Both.
-const APART: [(&str, Change); 2] = [(PACKED, |_| ()), ("one in each cache line", LINE_EACH)];
-
 /// Every test, group by group.
 const TESTS: &[&[ClaimTest<Designs>]] =
     &[workload::TESTS, structure::TESTS, comparison::TESTS, figures::TESTS, WITHOUT_MEASUREMENT];
@@ -67,7 +47,6 @@ const LOOP_IS_FITTED: &str = "the loop of the host was fitted to it";
 const ALPU_IS_FITTED: &str = "the slope of our ALPU was fitted to where it meets DIMMnet-3";
 const BOTH_FITTED: &str =
     "beyond the cells both sides are fits: the slope of our ALPU, and the loop, which is nearly all of our DIMMnet-2";
-const SETTING: &str = "settings of the model, which a run only gives back";
 const LINE: &str = "a published line, from which the model is built";
 const NO_CLOCK: &str = "QsNET-II is a published line here, and has no clock";
 
@@ -117,94 +96,3 @@ const WITHOUT_MEASUREMENT: &[ClaimTest<Designs>] = &[
     cannot("tanabe2013.t3.os", TESTBED),
     cannot("tanabe2013.t3.compiler", TESTBED),
 ];
-
-/// The designs that the paper compares, and its future work.
-#[derive(Clone, Debug)]
-pub struct Designs {
-    /// DIMMnet-2 with head separation.
-    pub dimmnet2: EngineChoice,
-    /// DIMMnet-3 with head separation, as the paper emulates it.
-    pub dimmnet3: EngineChoice,
-    /// DIMMnet-2 without.
-    pub undivided: EngineChoice,
-    /// Groups by rank.
-    pub ipush: EngineChoice,
-    /// Groups by rank and several cores.
-    pub multicore: EngineChoice,
-    /// QsNET-II as the published line.
-    pub qsnet2: EngineChoice,
-    /// BlueGene/P as the published line.
-    pub bgp: EngineChoice,
-    /// The ALPU of 128 cells.
-    pub alpu: EngineChoice,
-}
-
-impl Designs {
-    /// Engine and preset of each.
-    pub const SPECS: [&str; 8] = [
-        "lhs:dimmnet2",
-        "lhs:dimmnet3",
-        "lhs:undivided",
-        "lhs:ipush",
-        "lhs:multicore",
-        "linear:qsnet2",
-        "linear:bgp",
-        "alpu:tanabe2013",
-    ];
-
-    /// As the presets have them.
-    ///
-    /// # Errors
-    /// When a preset cannot be read.
-    pub fn published() -> Result<Self, MeasureError> {
-        let [dimmnet2, dimmnet3, undivided, ipush, multicore, qsnet2, bgp, alpu] = Self::SPECS.map(mb_catalog::find);
-        Ok(Self {
-            dimmnet2: dimmnet2?,
-            dimmnet3: dimmnet3?,
-            undivided: undivided?,
-            ipush: ipush?,
-            multicore: multicore?,
-            qsnet2: qsnet2?,
-            bgp: bgp?,
-            alpu: alpu?,
-        })
-    }
-
-    /// The five conditions of figure 4.
-    const fn figure4(&self) -> [&EngineChoice; 5] {
-        [&self.undivided, &self.qsnet2, &self.alpu, &self.dimmnet2, &self.dimmnet3]
-    }
-}
-
-/// `design` with other settings.
-fn changed(design: &EngineChoice, change: impl FnOnce(&mut LhsParameters)) -> Result<EngineChoice, MeasureError> {
-    let mut design = design.clone();
-    design.change(change)?;
-    Ok(design)
-}
-
-/// A search that finds the last of `depth` messages, from 64 sources in turn.
-fn search(design: &EngineChoice, depth: u64) -> Result<Picos, MeasureError> {
-    benchmarks::unexpected(design.build()?, depth, Sources::InTurn)
-}
-
-/// Nanoseconds for each message of a deep search.
-fn slope(design: &EngineChoice) -> Result<f64, MeasureError> {
-    Ok(search(design, DEPTH)?.as_ns() / DEPTH as f64)
-}
-
-/// The answer to the search of [`search`], how long it took, and the run it ended.
-fn searched(design: &EngineChoice, depth: u64) -> Result<(Completion, Picos, EngineRun), MeasureError> {
-    let mut run = EngineRun::new(design.build()?);
-    for number in 1..=depth {
-        run.serve(Sources::InTurn.arrive(number))?;
-    }
-    run.pause();
-    let (completion, took) = run.serve(Sources::InTurn.post(depth))?;
-    Ok((completion, took, run))
-}
-
-/// A measurement in both interpretations of how far envelopes are apart.
-fn apart(measure: impl Fn(Change) -> Result<crate::verdict::Measured, MeasureError>) -> Interpretations {
-    APART.iter().map(|&(name, change)| Ok(Interpretation::new(name, measure(change)?))).collect()
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! T-6: which fields and flags a record of each kind may use, and their limits.
 
-use super::{Violation, violation};
+use super::violation::{Violation, violation};
 use crate::record::{Flags, Record};
 
 /// T-6: largest message and buffer (256 TiB).

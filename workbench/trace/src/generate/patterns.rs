@@ -39,15 +39,7 @@ pub use tanabe2013_table1::{ApplicationRow, Tanabe2013Table1Parameters};
 pub use transpose::TransposeParameters;
 pub use xiong2018_depths::Xiong2018DepthsParameters;
 
-use super::{CommunicationPattern, PatternParameters};
-
-/// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a
-/// small message on a present-day network. Only the order of the recorded times that it produces
-/// matters.
-const TURN_NS: u64 = 1_000;
-
-/// Upper bound of the sum of all [`TURN_NS`] delays in one step of any pattern, ns.
-pub(super) const MARGIN_NS: u64 = 8 * TURN_NS;
+use super::program::{CommunicationPattern, PatternParameters};
 
 /// All patterns.
 pub static PATTERNS: &[CommunicationPattern] = &[

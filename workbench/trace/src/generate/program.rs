@@ -1,14 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The parts of a pattern: its parameters, and the program of its ranks.
+//! A pattern and its parts: its parameters, and the program of its ranks.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use mb_core::{ParameterError, Parameters, Picos};
+use mb_core::parameters::Value;
+use mb_core::{ParameterError, ParameterSet, ParameterSpec, Parameters, Picos, Source};
 
-use super::{CommunicationPattern, patterns};
 use crate::error::TraceError;
 use crate::rank_builder::RankBuilder;
 use crate::record::Record;
+
+/// A pattern of communication.
+#[derive(Clone, Copy, Debug)]
+pub struct CommunicationPattern {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Smallest number of ranks.
+    pub least_ranks: u32,
+    /// Its parameters.
+    pub parameters: &'static [ParameterSpec],
+    defaults: fn() -> Vec<Value>,
+    pub(super) program: fn(&ParameterSet) -> Box<dyn PatternProgram>,
+}
+
+impl CommunicationPattern {
+    pub(super) const fn of<P: PatternParameters>(name: &'static str, summary: &'static str, least_ranks: u32) -> Self {
+        Self {
+            name,
+            summary,
+            least_ranks,
+            parameters: P::SPECS,
+            defaults: || P::default().values(),
+            program: |set| Box::new(set.typed::<P>()),
+        }
+    }
+
+    /// The default values, in the order of [`parameters`](Self::parameters).
+    #[must_use]
+    pub fn defaults(&self) -> Vec<Value> {
+        (self.defaults)()
+    }
+
+    /// The `settings`, which map keys to texts, and default values for the other parameters.
+    pub(super) fn set(&self, settings: &BTreeMap<String, String>) -> Result<ParameterSet, ParameterError> {
+        let defaults: Vec<String> = self.defaults().iter().map(Value::to_string).collect();
+        let default = || Source::Assumed("default of the pattern".into());
+        let defaults = self.parameters.iter().zip(&defaults).map(|(spec, text)| (spec.key, text.as_str(), default()));
+        let given = settings.iter().map(|(key, text)| (key.as_str(), text.as_str(), Source::User));
+        ParameterSet::complete(self.parameters, defaults.chain(given))
+    }
+}
 
 /// The parameters of a pattern. Their default values are those of the command line.
 pub trait PatternParameters: Parameters + PatternProgram + Clone + Default + 'static {
@@ -49,6 +93,14 @@ impl RankOutput<'_> {
     }
 }
 
+/// Time between two calls whose order across ranks matters, ns. Assumed: about the latency of a
+/// small message on a present-day network. Only the order of the recorded times that it produces
+/// matters.
+pub(super) const TURN_NS: u64 = 1_000;
+
+/// Upper bound of the sum of all [`TURN_NS`] delays in one step of any pattern, ns.
+const MARGIN_NS: u64 = 8 * TURN_NS;
+
 /// The latest time that a trace can hold, ns (`spec/trace.md`, T-12).
 const LATEST_NS: u64 = 1 << 53;
 
@@ -66,7 +118,7 @@ pub(super) fn check_time(compute: Picos, steps: u64) -> Result<(), ParameterErro
         ));
     }
     let compute = whole_ns(compute);
-    let longest = u128::from(steps) * u128::from(compute + patterns::MARGIN_NS);
+    let longest = u128::from(steps) * u128::from(compute + MARGIN_NS);
     if longest > u128::from(LATEST_NS) {
         let reason = format!("compute: found {steps} steps of {compute} ns, expected at most 2^53 ns in total");
         return Err(ParameterError::Contradiction(reason));

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mb_core::mpi::{ANY_SOURCE, ANY_TAG};
 
-use super::Stats;
 use super::arrivals::{Channel, EventTime, Message, NEVER, arrivals};
+use super::numbers::Stats;
 use super::queue::Queue;
 use crate::communicators::Communicators;
 use crate::open::Trace;

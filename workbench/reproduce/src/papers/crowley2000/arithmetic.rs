@@ -8,9 +8,8 @@ use mb_packets::{Mix, Sizes};
 
 use super::experiment::PaperChip;
 use super::model::Model;
-use super::table2::{by_sizes, total};
-use super::{IMIX, Interpretations};
-use crate::claim_test::{ClaimTest, Interpretation, measure};
+use super::table2::{IMIX, by_sizes, total};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, measure};
 use crate::error::MeasureError;
 use crate::ledger::{self, Claim, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;

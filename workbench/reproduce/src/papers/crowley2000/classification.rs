@@ -3,10 +3,9 @@
 
 use mb_netproc::contract::{Application, Classifier};
 
-use super::Interpretations;
 use super::experiment::{PaperChip, Work};
 use super::model::Model;
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 

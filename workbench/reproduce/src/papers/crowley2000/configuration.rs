@@ -6,10 +6,9 @@ use mb_netproc::contract::{Application, Classifier};
 use mb_packets::{Headers, Mix, Sizes};
 use mb_processor::chip::{ChipConfig, Latencies};
 
-use super::Interpretations;
 use super::experiment::{PaperChip, Work};
 use super::model::Model;
-use crate::claim_test::{ClaimTest, Interpretation, cannot, count, number, shown};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, cannot, count, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 

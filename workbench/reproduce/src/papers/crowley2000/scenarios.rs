@@ -4,13 +4,12 @@
 use mb_netproc::contract::{Application, Classifier};
 use mb_packets::{Mix, Sizes};
 
-use super::Interpretations;
 use super::arithmetic::measured_mean;
 use super::experiment::{PaperChip, Work};
 use super::extremes::{ALMOST, EQUAL};
 use super::model::Model;
 use super::table2::by_sizes;
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure};
 use crate::error::MeasureError;
 use crate::statistics::{correlation, mean, variation};
 use crate::verdict::Measured;

@@ -11,10 +11,15 @@ use mb_packets::Sizes;
 use super::experiment::{PaperChip, Work};
 use super::instructions::Classes;
 use super::model::Model;
-use super::{IMIX, Interpretations, TABLE2};
-use crate::claim_test::{ClaimTest, Interpretation, differs, measure};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, measure};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
+
+/// Lengths of packets that count.
+pub(super) const IMIX: &str = "lengths of the Internet mix";
+
+/// Lengths that were chosen so that MD5 and 3DES execute what Table 2 says.
+pub(super) const TABLE2: &str = "lengths chosen by Table 2";
 
 const ALONE: &str = "the application alone";
 const ALL: &str = "with the worker and the classifier";

@@ -2,9 +2,9 @@
 //! Section 6: figure 10 and what is said of messages of 1 MB, from the table of runs.
 
 use super::model::{Figure10Quantity, KERNELS, LARGE, Model, PATTERNS};
+use super::reasons;
 use super::runs::{ChipBenchmark, ChipVariant, Transport};
-use super::{Interpretations, reasons};
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 

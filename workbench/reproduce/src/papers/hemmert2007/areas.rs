@@ -12,14 +12,13 @@ use mb_processor::out_of_order::OutOfOrderConfig;
 use mb_processor::predictor::Direction;
 
 use super::Subject;
-use super::processors::{Build, PaperProcessor};
+use super::setup::{Build, PaperProcessor};
 use crate::area::{DesignArea, Storage, design_mm2, storage_mm2};
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure};
 use crate::error::MeasureError;
 use crate::ledger::{Claim, ClaimedValue};
 use crate::verdict::Measured;
 
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
 use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};

@@ -8,14 +8,14 @@
 use super::figure5::HEADERS;
 
 use super::Subject;
-use super::processors::{PaperProcessor, Simulated};
+use super::processors::Simulated;
+use super::setup::PaperProcessor;
 use super::subject::{Point, Processors};
-use crate::claim_test::{ClaimTest, Interpretation, differs, measure};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, measure};
 use crate::error::MeasureError;
 use crate::ledger::APPROX;
 use crate::verdict::{Measured, short};
 
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
 use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Curves of figures 6 and 7, from the benchmark on each design.
 
-use super::figure5::HEADERS;
+use super::figure5::{FIGURE5, HEADERS};
 use mb_core::{Clock, Cycles};
 
-use super::FIGURE5;
 use super::Subject;
 use super::processors::Simulated;
 use super::subject::Point;

@@ -5,10 +5,9 @@
 //! ways; both are taken, so that a data point reaches from the lowest to the highest that
 //! precision and interpretations leave.
 
-use super::figure5::{HEADERS, LENGTHS};
+use super::figure5::{FIGURE5, HEADERS, LENGTHS};
 use mb_core::{Clock, Cycles};
 
-use super::FIGURE5;
 use crate::curve::{DataPoint, Limit};
 use crate::ledger::Claim;
 

@@ -16,6 +16,9 @@ pub use mb_firmware::HEADERS;
 
 use crate::error::MeasureError;
 
+/// The benchmark of its figures, as tables of curves name it.
+pub const FIGURE5: &str = "figure 5 of Hemmert et al.";
+
 /// Lengths of the list in figures 6 and 7.
 pub const LENGTHS: [usize; 4] = [10, 30, 100, 300];
 

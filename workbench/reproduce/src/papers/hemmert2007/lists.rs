@@ -8,11 +8,9 @@ use mb_unit::unit::FifoTag;
 
 use super::Subject;
 use super::subject::{header, item, list, words_taken};
-use crate::claim_test::{ClaimTest, Interpretation, count, fact, measure, number, shown};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, count, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// Longest latency that is tried, in cycles.
 const LATENCIES: u64 = 64;

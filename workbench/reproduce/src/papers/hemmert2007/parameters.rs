@@ -6,7 +6,8 @@ use mb_processor::barrel::{BarrelConfig, Exchange};
 use mb_processor::hierarchy::HierarchyConfig;
 use mb_processor::out_of_order::OutOfOrderConfig;
 
-use super::processors::{Build, Simulated};
+use super::processors::Simulated;
+use super::setup::Build;
 use super::subject::Processors;
 use crate::figures::CurveParameter;
 use crate::study::Study;

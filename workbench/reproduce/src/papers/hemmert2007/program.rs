@@ -11,11 +11,9 @@ use mb_unit::unit::{FifoTag, MatchUnit};
 
 use super::Subject;
 use super::subject::{header, item, list, words_taken};
-use crate::claim_test::{ClaimTest, Interpretation, count, fact, measure, number};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, count, fact, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// The segments of table 1.
 const TABLE_1: [&str; 6] = ["init", "header", "shared", "fast", "slow", "flush"];

@@ -16,10 +16,18 @@ use mb_unit::unit::{FifoTag, MatchUnit, WRITE_STAGE};
 
 use super::figure5::match_unit::{self, UnitPass};
 use super::figure5::{HEADERS, LENGTHS};
-use super::processors::{PaperProcessor, Simulated};
-use super::{STUDY, UNIT};
+use super::processors::Simulated;
+use super::setup::PaperProcessor;
 use crate::error::MeasureError;
-use crate::study::{AssumptionSet, Study};
+use crate::study::{AssumptionSet, Study, StudyFile};
+
+/// The preset of the match unit that is compared with the paper.
+pub(super) const UNIT: &str = "match_unit:hemmert2007";
+
+pub(super) const STUDY: StudyFile = StudyFile {
+    name: "hemmert2007_figures",
+    text: include_str!("../../../../../studies/hemmert2007_figures/study.toml"),
+};
 
 /// The hardware bound in two versions, as presets of the engine `ideal`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,16 +20,18 @@ use mb_processor::{
 
 use super::figure5::cores::{self, CorePass};
 use super::figure5::{BenchmarkRun, HEADERS};
-use super::processors::{Build, PaperProcessor, Setup, Simulated};
+use super::processors::Simulated;
+use super::setup::{Build, PaperProcessor, Setup};
 
 use super::Subject;
-use crate::claim_test::{ClaimTest, Interpretation, cannot, count, differs, fact, measure, number, shown};
+use crate::claim_test::{
+    ClaimTest, Interpretation, Interpretations, cannot, count, differs, fact, measure, number, shown,
+};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
 use PaperProcessor::{Embedded, Threads1, Threads2, Threads16};
 
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 type Found<T> = Result<T, MeasureError>;
 
 /// What the committed programs were compiled with, by `processor/firmware/README.md`; a test there compiles them

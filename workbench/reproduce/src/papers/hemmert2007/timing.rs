@@ -11,11 +11,9 @@ use mb_unit::list_manager::List;
 
 use super::Subject;
 use super::subject::{Point, cycles, header, list};
-use crate::claim_test::{ClaimTest, Interpretation, cannot, count, differs, measure, number, shown};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, cannot, count, differs, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 const STREAM: &str = "64 headers in a stream";
 const ALONE: &str = "headers one by one";

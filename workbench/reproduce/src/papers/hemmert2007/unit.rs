@@ -11,12 +11,10 @@ use mb_unit::unit::{Issued, UnitState};
 
 use super::Subject;
 use super::subject::{self, cycles};
-use crate::claim_test::{ClaimTest, Interpretation, count, fact, measure, number};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, count, fact, measure, number};
 use crate::error::MeasureError;
 use crate::probe::{Trail, assembles, run};
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 pub(super) const TESTS: &[ClaimTest<Subject>] = &[
     measure("hemmert2007.mu.ops_per_cycle", operations_of_a_word),

@@ -4,8 +4,8 @@
 use mb_catalog::EngineChoice;
 use mb_lhs::LhsParameters;
 
-use super::{DEPTH, Designs, apart, changed, search, slope};
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number};
+use super::designs::{DEPTH, Designs, apart, changed, search, slope};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
@@ -110,7 +110,7 @@ fn loop_ns(design: &EngineChoice) -> f64 {
 }
 
 /// How much longer a deep search takes on `other` than on DIMMnet-2, in both interpretations.
-fn over(designs: &Designs, other: &EngineChoice) -> super::Interpretations {
+fn over(designs: &Designs, other: &EngineChoice) -> Interpretations {
     let other = slope(other)?;
     apart(|change| Ok(Measured::Number(other / slope(&changed(&designs.dimmnet2, change)?)?)))
 }

@@ -4,7 +4,7 @@
 use mb_catalog::EngineChoice;
 use mb_lhs::{Attribute, LhsParameters};
 
-use super::{APART, Change, DEPTH, Designs, changed, search, slope};
+use super::designs::{APART, Change, DEPTH, Designs, changed, search, slope};
 use crate::claim_test::Procedure;
 use crate::contradictions::{Contradiction, both};
 use crate::error::MeasureError;

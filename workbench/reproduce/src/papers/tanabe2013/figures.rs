@@ -5,9 +5,9 @@ use mb_catalog::EngineChoice;
 use mb_core::{Clock, Cycles};
 use mb_lhs::{Attribute, ENVELOPE, LhsParameters};
 
+use super::designs::{APART, Change, Designs, PACKED, apart, changed, slope};
 use super::structure::different;
-use super::{Change, Designs, Interpretations, PACKED, apart, changed, slope};
-use crate::claim_test::{ClaimTest, Interpretation, differs, measure, number};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
@@ -98,7 +98,7 @@ fn best(design: &EngineChoice) -> Result<Measured, MeasureError> {
 /// The spread over the settings of each figure that go through the cache.
 fn sensitivity(designs: &Designs) -> Interpretations {
     let mut interpretations = Vec::new();
-    for (name, change) in super::APART {
+    for (name, change) in APART {
         let ends = |design, settings: &[Change]| {
             let times = times(&changed(design, change)?, settings)?;
             Ok::<_, MeasureError>(
@@ -123,7 +123,7 @@ fn sensitivity(designs: &Designs) -> Interpretations {
 
 fn close_to_cached(designs: &Designs) -> Interpretations {
     let mut interpretations = Vec::new();
-    for (name, change) in super::APART {
+    for (name, change) in APART {
         let [uncacheable, off, on, cached] = times(&changed(&designs.dimmnet3, change)?, &FIGURE6)?[..] else {
             return Err(MeasureError::NotSeen("figure 6"));
         };

@@ -7,9 +7,9 @@ use mb_catalog::{CatalogError, EngineChoice};
 use mb_core::{Envelope, Op, Outcome, Pattern, Picos, ProbeId, RecvId};
 use mb_lhs::{Attribute, Divider, DividerRegisters, LhsParameters, Store, WORD};
 
-use super::{Change, Designs, Interpretations, LINE_EACH, changed, search, searched};
+use super::designs::{Change, Designs, LINE_EACH, SETTING, apart, changed, search, searched};
 use crate::benchmarks::{EngineRun, Sources};
-use crate::claim_test::{ClaimTest, Interpretation, differs, fact, measure, number, shown};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
 
@@ -53,7 +53,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     differs(
         "tanabe2013.lhs.entry_line_size",
         |designs: &Designs| {
-            super::apart(|change| {
+            apart(|change| {
                 let design = changed(&designs.dimmnet2, change)?;
                 let heads = heads_in_a_line(&design)?;
                 Ok(Measured::Fact(heads == 1, format!("{heads} in a line")))
@@ -84,11 +84,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
         let body = at(Picos::from_ns(1000))?.0.abs_diff(at(Picos::ZERO)?.0);
         number(body as f64)
     }),
-    shown(
-        "tanabe2013.alpu.cells",
-        |designs: &Designs| number(constant_up_to(&designs.alpu, 2000)? as f64),
-        super::SETTING,
-    ),
+    shown("tanabe2013.alpu.cells", |designs: &Designs| number(constant_up_to(&designs.alpu, 2000)? as f64), SETTING),
     measure("tanabe2013.alpu.spill", |designs: &Designs| {
         let cells = constant_up_to(&designs.alpu, 2000)?;
         let times = [cells, cells + 1, cells + 2, 2 * cells].map(|depth| search(&designs.alpu, depth));
@@ -107,7 +103,7 @@ pub(super) const TESTS: &[ClaimTest<Designs>] = &[
             let first = steps.iter().position(|step| *step > large);
             number(first.ok_or(MeasureError::NotSeen("the end of the LH buffer"))? as f64)
         },
-        super::SETTING,
+        SETTING,
     ),
     measure("tanabe2013.dimmnet.vl", |designs: &Designs| {
         let at = |large| search(&changed(&designs.undivided, |parameters| parameters.large = large)?, 100);

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use mb_trace::generate::{ApplicationRow, Plan, Tanabe2013Table1Parameters};
 
-use super::{Designs, Interpretations};
-use crate::claim_test::{ClaimTest, cannot, measure, number};
+use super::designs::Designs;
+use crate::claim_test::{ClaimTest, Interpretations, cannot, measure, number};
 use crate::error::MeasureError;
 
 const INPUT: &str = "an input of `matchbench generate tanabe2013_table1`, whose traces have it";

@@ -2,13 +2,11 @@
 //! Numbers of the paper that follow from other numbers of the paper. No model has a part in them,
 //! so what agrees is recomputed.
 
-use super::Designs;
-use crate::claim_test::{ClaimTest, Interpretation, measure};
+use super::designs::Designs;
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, measure};
 use crate::error::MeasureError;
 use crate::ledger::{self, ClaimedValue, LEDGER, LEDGER_NAME};
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// Adaptive logic modules of the device, an Altera Stratix-V 5SGSMD8, by its data sheet.
 const DEVICE_ALMS: f64 = 262_400.0;

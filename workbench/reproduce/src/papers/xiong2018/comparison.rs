@@ -12,13 +12,13 @@ use mb_core::engine::{Accepted, EngineEntry, ReplayEngine};
 use mb_core::{Cycles, Envelope, Initiator, MsgId, Op, ParameterSet, Pattern, Picos, RecvId, Source};
 use mb_hash_buckets::HashBucketsParameters;
 
-use super::Designs;
+use super::designs::Designs;
 use crate::benchmarks::{self, EngineRun, Sources};
-use crate::claim_test::{ClaimTest, Interpretation, count, differs, fact, measure, shown as shown_only};
+use crate::claim_test::{
+    ClaimTest, Interpretation, Interpretations, count, differs, fact, measure, shown as shown_only,
+};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// Both systems of section IV-B have this much network time.
 const NETWORK: Picos = Picos::from_ns(200);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where Xiong et al. contradicts itself, or Tanabe and Ohta.
 
-use super::Designs;
 use super::arithmetic::{printed, share_of};
 use super::comparison::{BY_S1, FITTED, alpu, hash, preposted_on, unloaded_on};
+use super::designs::Designs;
 use super::structure::refilled;
 use crate::benchmarks::Sources;
 use crate::claim_test::Procedure;

@@ -5,11 +5,10 @@
 use mb_core::ParameterSet;
 use mb_core::engine::Engine;
 
-use super::{Designs, Served, SingleOperations, arrive, post};
-use crate::claim_test::{ClaimTest, Interpretation, fact, measure, number};
+use super::designs::Designs;
+use super::single_operations::{Served, SingleOperations, arrive, post};
+use crate::claim_test::{ClaimTest, Interpretations, fact, measure, number};
 use crate::error::MeasureError;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 pub(super) const TESTS: &[ClaimTest<Designs>] = &[
     measure("xiong2018.bench.preposted", benchmark),

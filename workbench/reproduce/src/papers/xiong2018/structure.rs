@@ -6,12 +6,11 @@ use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, SteppedHardwar
 use mb_catalog::CatalogError;
 use mb_core::{Cycles, Op, Outcome, ParameterSet, RecvId, Source};
 
-use super::{Designs, SingleOperations, arrive, post, probe};
-use crate::claim_test::{ClaimTest, Interpretation, count, differs, fact, measure, number, shown};
+use super::designs::Designs;
+use super::single_operations::{SingleOperations, arrive, post, probe};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, count, differs, fact, measure, number, shown};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 /// Match bits that no other receive or message of a run has.
 const UNMATCHED: u64 = u64::MAX;

@@ -6,12 +6,11 @@ use mb_catalog::CatalogError;
 use mb_core::engine::Engine;
 use mb_core::{Outcome, ParameterSet, RecvId};
 
-use super::{Designs, SingleOperations, arrive, post};
-use crate::claim_test::{ClaimTest, Interpretation, fact, measure, number};
+use super::designs::Designs;
+use super::single_operations::{SingleOperations, arrive, post};
+use crate::claim_test::{ClaimTest, Interpretation, Interpretations, fact, measure, number};
 use crate::error::MeasureError;
 use crate::verdict::Measured;
-
-type Interpretations = Result<Vec<Interpretation>, MeasureError>;
 
 const LEVEL: &str = "cycles of the level that has the entry";
 const WHOLE: &str = "with the CAM's cycle before each walk";

@@ -4,11 +4,11 @@
 use mb_core::parameters::Choice;
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::TURN_NS;
 use super::exchange::{Message, receive};
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, TURN_NS, check_time, whole_ns,
+};
 use crate::rank_builder::{RankBuilder, Request, Status};
 
 /// A queue of a receiver.

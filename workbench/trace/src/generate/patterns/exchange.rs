@@ -4,8 +4,7 @@
 use mb_core::parameters::Choice;
 use mb_core::random::Random;
 
-use super::TURN_NS;
-use crate::generate::program::RankOutput;
+use crate::generate::program::{RankOutput, TURN_NS};
 use crate::rank_builder::{RankBuilder, Request};
 use crate::record::CollectiveOp;
 

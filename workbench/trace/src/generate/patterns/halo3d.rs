@@ -7,8 +7,9 @@ use mb_core::{ParameterError, Parameters, Picos};
 use super::exchange::{Message, PostOrder, all_to_all, exchange};
 use super::grid::grid;
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, check_time, whole_ns,
+};
 
 /// The neighbours of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Choice)]

@@ -5,11 +5,11 @@ use mb_core::mpi::ANY_SOURCE;
 use mb_core::parameters::Choice;
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::TURN_NS;
 use super::exchange::{Message, PostOrder, receive};
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, TURN_NS, check_time, whole_ns,
+};
 use crate::rank_builder::Request;
 
 /// The source that a receive names.

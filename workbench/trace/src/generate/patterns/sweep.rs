@@ -4,11 +4,11 @@
 use mb_core::mpi::PROC_NULL;
 use mb_core::{ParameterError, Parameters, Picos};
 
-use super::TURN_NS;
 use super::grid::grid;
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, TURN_NS, check_time, whole_ns,
+};
 use crate::rank_builder::Status;
 
 /// Parameters of the pattern `sweep`.

@@ -6,8 +6,9 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::both_queues;
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, check_time, whole_ns,
+};
 
 /// Columns of tanabe2013, Table 1: average search depth of the unexpected-message queue by number
 /// of ranks. The paper quotes them from Brightwell et al.; the last column is its own linear

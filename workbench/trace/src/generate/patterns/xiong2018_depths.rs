@@ -6,8 +6,9 @@ use mb_core::{ParameterError, Parameters, Picos};
 
 use super::exchange::{PostOrder, both_queues};
 use crate::error::TraceError;
-use crate::generate::CommunicationPattern;
-use crate::generate::program::{PatternParameters, PatternProgram, RankOutput, check_time, whole_ns};
+use crate::generate::program::{
+    CommunicationPattern, PatternParameters, PatternProgram, RankOutput, check_time, whole_ns,
+};
 
 /// Parameters of the pattern `xiong2018_depths`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Parameters)]

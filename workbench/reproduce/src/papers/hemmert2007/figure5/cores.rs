@@ -9,7 +9,7 @@
 use mb_firmware::watched::{CoresConfig, PassMark, StackLayout, WatchOptions, WatchStop, WatchedCores};
 use mb_processor::hierarchy::{AccessKind, CacheStatistics};
 
-use super::super::processors::{Build, Delivery, Setup};
+use super::super::setup::{Build, Delivery, Setup};
 use super::{BenchmarkRun, System};
 use crate::error::MeasureError;
 
