@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench chip`: static RISC-V MPI programs on a simulated chip with MOPED."""
 
-import json
-import re
-import struct
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from matchbench import MatchbenchError, _native
 from matchbench.chip import report as chip_report
+from matchbench.chip.end import exit_status
+from matchbench.chip.files import OutputFiles
+from matchbench.chip.program import read_program
 from matchbench.chip.trace import ChipTrace
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.cpu.command import interval
 from matchbench.display import tables
-from matchbench.display.output import check_file, whole_file, write_file
 from matchbench.native_types import ChipRun, Parameter
-from matchbench.netproc.machine import read_file
 from matchbench.parameters import distribute, parse_assignments
 from matchbench.parameters import show as show_parameters
 
-FAILED = 1
 CORE = "ooo"
 DESIGN = "optcopy"
 
@@ -33,12 +31,6 @@ _PATIENCE = 100_000_000  # instructions of a core
 _PATIENCE_WITH_TIME = 5_000_000  # cycles
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
-_SIGNALS = range(129, 160)  # 128 and the number of the signal that ended a process
-_UNKNOWN_CALL = re.compile(r"^kernel: .*: unknown system call (\d+), pc ", re.MULTILINE)
-# setitimer: without it a program, such as that of `mpi conform`, has no time limit of its own.
-_TIMERS = {"103"}
-# e_type and p_type: System V ABI, ELF header and program header.
-_ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
 
 
 @click.group(
@@ -256,24 +248,12 @@ def run(
     quiet: bool,
 ) -> int:
     """Run PROGRAM to its end and print instructions, cycles and the counts of the devices."""
-    if kanata_file is not None and kanata is None:
-        msg = "--kanata-file: needs --kanata; give both"
-        raise MatchbenchError(msg)
-    diagram_file = (kanata_file or Path("chip.kanata")) if kanata is not None else None
-    for option, file_name in (("--timeline", timeline), ("--kanata", diagram_file)):
-        if file_name is not None and mode == "functional":
-            msg = f"{option}: cannot be combined with --mode functional, which has no cycles; choose another"
-            raise MatchbenchError(msg)
-    for file_name in (json_file, timeline, diagram_file):
-        if file_name is not None:
-            check_file(file_name, force=force)
-    for variable in environment:
-        if "=" not in variable:
-            msg = f"--env: found `{variable}`, expected NAME=VALUE"
-            raise MatchbenchError(msg)
+    files = OutputFiles.of(json_file, timeline, kanata, kanata_file, mode=mode)
+    files.check(force=force)
+    _check_environment(environment)
     used = design if transport == "moped" else None
     pairs = _settings(core, used, settings)
-    file = _program(program)
+    file = read_program(program)
     cores = cores or min(ranks, 64)
     trace = None
     variables = [*environment, f"MB_MPI_TRANSPORT={transport}"]
@@ -290,43 +270,31 @@ def run(
         variables += trace.prepare(["matchbench", "chip", "run", str(program), *arguments])
     sys.stdout.flush()
     start = time.monotonic()
-    try:
-        with chip_report.progress() as tell:
-            found = _native.run_on_chip(
-                file,
-                arguments=[str(program), *arguments],
-                environment=variables,
-                ranks=ranks,
-                cores=cores or min(ranks, 64),
-                memory=memory * _MIB,
-                frequency=frequency,
-                patience=patience or (_PATIENCE if mode == "functional" else _PATIENCE_WITH_TIME),
-                limit=limit,
-                design=used,
-                descriptors=descriptors,
-                mode=mode,
-                core=core,
-                migratory=migratory,
-                settings=pairs,
-                timeline=timeline is not None,
-                kanata=kanata,
-                progress=tell,
-            )
-    except MatchbenchError as error:
-        msg = f"{program}: {error}"
-        raise MatchbenchError(msg) from None
+    with _errors_of(program), chip_report.progress() as tell:
+        found = _native.run_on_chip(
+            file,
+            arguments=[str(program), *arguments],
+            environment=variables,
+            ranks=ranks,
+            cores=cores,
+            memory=memory * _MIB,
+            frequency=frequency,
+            patience=patience or (_PATIENCE if mode == "functional" else _PATIENCE_WITH_TIME),
+            limit=limit,
+            design=used,
+            descriptors=descriptors,
+            mode=mode,
+            core=core,
+            migratory=migratory,
+            settings=pairs,
+            timeline=timeline is not None,
+            kanata=kanata,
+            progress=tell,
+        )
     seconds = time.monotonic() - start
     click.echo(found["messages"], err=True, nl=False)
     wrong = chip_report.without_cycles(found, kanata) if kanata is not None else None
-    diagram = None if wrong else found["kanata"]
-    for text, file_name in ((found["timeline"], timeline), (diagram, diagram_file)):
-        if text is not None and file_name is not None:
-            with whole_file(file_name, force=force) as partial:
-                write_file(partial, text)
-    if json_file is not None:
-        counts = {name: value for name, value in found.items() if name not in {"timeline", "kanata"}}
-        with whole_file(json_file, force=force) as partial:
-            write_file(partial, json.dumps({**counts, "seconds": seconds}, indent=1) + "\n")
+    files.write(found, seconds, diagram=None if wrong else found["kanata"], force=force)
     if not quiet:
         if mode != "functional":
             chip_report.show(found)
@@ -334,43 +302,25 @@ def run(
     if trace is not None:
         for line in trace.lines(found["status"] or 0):
             click.echo(line, err=True)
-    if found["different_messages"]:
-        for line in found["differences"]:
-            click.echo(f"matchbench: {program}: {line}", err=True)
-        click.echo(f"matchbench: {program}: {found['different_messages']} messages arrived damaged", err=True)
-        return FAILED
-    for rank, status in sorted(found["ranks"]):
-        if status:
-            click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
-    if found["status"] is not None:
-        return _status(program, found, wrong)
     unit = "instructions of a core" if mode == "functional" else "cycles"
-    reasons = {
-        "deadlock": "deadlock: every process waits",
-        "limit": f"found it running after {limit} {unit}, expected its end; raise --limit",
-        "trap_loop": "a core takes traps without making progress",
-        "fault": found["fault"],
-        "interrupted": "interrupted",
-    }
-    click.echo(f"matchbench: {program}: {reasons[found['end']]}", err=True)
-    for line in found["waiting"]:
-        click.echo(f"  {line}", err=True)
-    return FAILED
+    return exit_status(program, found, f"{limit} {unit}", wrong)
 
 
-def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
-    """Return the exit status of a program that ended; `wrong` is an error of the interval of --kanata."""
-    status = found["status"] or 0
-    if status in _SIGNALS:  # the kernel has named the fault
-        return FAILED
-    if status == 0 and set(_UNKNOWN_CALL.findall(found["messages"])) - _TIMERS:
-        what = "found a system call that the kernel does not have, without which the program continued"
-        click.echo(f"matchbench: {program}: {what}; expected those of moped/kernel/README.md", err=True)
-        return FAILED
-    if status == 0 and wrong:
-        msg = f"--kanata: {wrong}"
-        raise MatchbenchError(msg)
-    return status
+@contextmanager
+def _errors_of(program: Path) -> Iterator[None]:
+    """Name the program in errors."""
+    try:
+        yield
+    except MatchbenchError as error:
+        msg = f"{program}: {error}"
+        raise MatchbenchError(msg) from None
+
+
+def _check_environment(environment: tuple[str, ...]) -> None:
+    for variable in environment:
+        if "=" not in variable:
+            msg = f"--env: found `{variable}`, expected NAME=VALUE"
+            raise MatchbenchError(msg)
 
 
 def _settings(core: str, design: str | None, words: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -379,39 +329,6 @@ def _settings(core: str, design: str | None, words: tuple[str, ...]) -> list[tup
     listing = f"matchbench chip show --core {core}" + ("" if design is None else f" --design {design}")
     found = distribute(parse_assignments(words), known, listing=listing)
     return [(key, str(value)) for key, value in found["chip"].items()]
-
-
-def _program(path: Path) -> bytes:
-    """Read a program. What is not for this machine is refused here; the kernel would end with status 255."""
-    expected = "a static ELF file for RV64, linked with the library of moped/mpi"
-    file = read_file(path, expected)
-    # Class, byte order and machine (243 is RISC-V): System V ABI, ELF header; RISC-V ELF psABI, section 8.1.
-    if file[:6] != b"\x7fELF\x02\x01" or file[18:20] != b"\xf3\x00":
-        msg = f"{path}: found another kind of file; expected {expected}; compile it with moped/mpi/mpicc-chip"
-        raise MatchbenchError(msg)
-    found = _not_static(file)
-    if found is not None:
-        msg = f"{path}: found {found}; expected {expected}; link it with -static -no-pie"
-        raise MatchbenchError(msg)
-    return file
-
-
-def _not_static(file: bytes) -> str | None:
-    """Return what an ELF file for RV64 is if it is not a static executable at fixed addresses."""
-    try:
-        kind, start, size, count = (
-            *struct.unpack_from("<H", file, 16),
-            *struct.unpack_from("<Q", file, 32),
-            *struct.unpack_from("<HH", file, 54),
-        )
-        segments = {struct.unpack_from("<I", file, start + at * size)[0] for at in range(count)}
-    except struct.error:
-        return "an ELF file that ends in its headers"
-    if _ELF_INTERPRETER in segments:
-        return "a dynamically linked program"
-    if kind == _ELF_SHARED:
-        return "a shared library or a position-independent program"
-    return None if kind == _ELF_EXECUTABLE else "an ELF file that is not executable"
 
 
 def _show_counts(found: ChipRun, seconds: float) -> None:

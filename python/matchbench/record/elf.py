@@ -17,6 +17,38 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
+class _Header(NamedTuple):
+    """The file header (`Elf64_Ehdr`)."""
+
+    ident: bytes
+    type: int
+    machine: int
+    version: int
+    entry: int
+    segments: int
+    sections: int
+    flags: int
+    size: int
+    segment_size: int
+    segment_count: int
+    section_size: int
+    section_count: int
+    names: int
+
+
+class _Segment(NamedTuple):
+    """A program header (`Elf64_Phdr`)."""
+
+    type: int
+    flags: int
+    offset: int
+    virtual_address: int
+    physical_address: int
+    file_size: int
+    memory_size: int
+    alignment: int
+
+
 class _Section(NamedTuple):
     """A section header (`Elf64_Shdr`)."""
 
@@ -79,37 +111,40 @@ def linkage(path: Path) -> Linkage | None:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             if content[:6] != _IDENT:
                 return None
-            _, kind, _, _, _, segments, sections, _, _, _, count, _, section_count, _ = _HEADER.unpack_from(
-                content
+            header = _Header(*_HEADER.unpack_from(content))
+            places = (header.segments + at * _SEGMENT.size for at in range(header.segment_count))
+            segments = [_Segment(*_SEGMENT.unpack_from(content, place)) for place in places]
+            is_program = header.type == _EXECUTABLE or (
+                header.type == _SHARED and _is_program(content, segments)
             )
-            table = [_SEGMENT.unpack_from(content, segments + at * _SEGMENT.size) for at in range(count)]
-            is_program = kind == _EXECUTABLE or (kind == _SHARED and _is_program(content, table))
-            is_static = is_program and all(segment[0] != _INTERPRETER for segment in table)
-            return Linkage(is_static=is_static, has_mpi=_defines(content, sections, section_count))
+            is_static = is_program and all(segment.type != _INTERPRETER for segment in segments)
+            return Linkage(is_static=is_static, has_mpi=_defines(content, header))
     except (OSError, ValueError, struct.error):
         return None
 
 
-def _is_program(content: mmap.mmap, segments: list[tuple[int, ...]]) -> bool:
+def _is_program(content: mmap.mmap, segments: list[_Segment]) -> bool:
     """Whether a file of the type of shared libraries is a program."""
-    for kind, _, offset, _, _, size, *_ in segments:
-        if kind == _INTERPRETER:
+    for segment in segments:
+        if segment.type == _INTERPRETER:
             return True
-        if kind == _DYNAMIC:
-            entries = _ENTRY.iter_unpack(content[offset : offset + size // _ENTRY.size * _ENTRY.size])
+        if segment.type == _DYNAMIC:
+            end = segment.offset + segment.file_size // _ENTRY.size * _ENTRY.size
+            entries = _ENTRY.iter_unpack(content[segment.offset : end])
             if any(tag == _FLAGS and value & _PIE for tag, value in entries):
                 return True
     return False
 
 
-def _defines(content: mmap.mmap, sections: int, count: int) -> bool:
+def _defines(content: mmap.mmap, header: _Header) -> bool:
     """Whether the symbol table defines MPI's first call; without one, whether MPI's messages are there."""
-    table = [_Section(*_SECTION.unpack_from(content, sections + at * _SECTION.size)) for at in range(count)]
+    places = (header.sections + at * _SECTION.size for at in range(header.section_count))
+    table = [_Section(*_SECTION.unpack_from(content, place)) for place in places]
     symbols = next((section for section in table if section.type == _SYMBOLS), None)
     if symbols is None:
         return any(content.find(text) >= 0 for text in (b"MPICH Version:", b"Open MPI v", b"mpich error"))
     names = table[symbols.link].offset
-    places = range(symbols.offset, symbols.offset + symbols.size - _SYMBOL.size + 1, _SYMBOL.size)
-    entries = (_Symbol(*_SYMBOL.unpack_from(content, place)) for place in places)
+    entry_places = range(symbols.offset, symbols.offset + symbols.size - _SYMBOL.size + 1, _SYMBOL.size)
+    entries = (_Symbol(*_SYMBOL.unpack_from(content, place)) for place in entry_places)
     defined = (names + entry.name for entry in entries if entry.section)
     return any(content[start : start + _LONGEST].split(b"\0")[0] in _BEGIN for start in defined)
