@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import matchbench as mb
-from matchbench.compare import answer, answer_text, columns, reference, variations
+from matchbench.compare import answer_text, columns, reference, thresholds, variations
 from matchbench.native_types import Report
 
 
@@ -265,7 +265,7 @@ def test_the_reference_of_the_user_takes_the_place_of_the_preset(deep: mb.Trace)
     assert found.answer.reference == "linear:software+"
     assert found.reference["time_ns"].item() == found.results.filter(engine="linear")["time_ns"].item()
     assert variations.PRESET == "software"
-    assert answer.MATTERS == 0.01
+    assert thresholds.MATTERS == 0.01
 
 
 def test_the_largest_share_of_a_rank_is_never_below_the_median() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import matchbench as mb
-from matchbench.compare.answer import MATTERS
+from matchbench.compare.thresholds import MATTERS
 from tests import shared
 from tests.conftest import Command
 from tests.test_record import AS_ROOT, LAUNCHERS

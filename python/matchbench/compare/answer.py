@@ -14,17 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from matchbench.compare import coverage
+from matchbench.compare import answer_text, coverage
+from matchbench.compare.thresholds import MATTERS, MATTERS_MUCH
 from matchbench.compare.trust import Trust, trust
 
 if TYPE_CHECKING:
     from matchbench.compare.comparison import Comparison
-
-MATTERS = 0.01
-"""Share of the run time from which matching matters, and difference from which engines differ; assumed."""
-
-MATTERS_MUCH = 0.05
-"""Share of the run time from which matching matters much; assumed."""
 
 _MOST_OF = 0.9
 """Share of the waiting of all ranks that the ranks named as concerned have together."""
@@ -259,8 +254,6 @@ class Answer:
     @property
     def sentences(self) -> dict[str, str]:
         """The five sentences: `matters`, `ranks`, `engines`, `changes` and `trust`."""
-        from matchbench.compare import answer_text
-
         return answer_text.sentences(self)
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from matchbench.compare.answer import (
-    MATTERS,
-    MATTERS_MUCH,
-    Answer,
-    Change,
-    EngineClass,
-    Interval,
-    Polling,
-    Ranks,
-    Refusal,
-)
 from matchbench.compare.coverage import REFUSED
+from matchbench.compare.thresholds import MATTERS, MATTERS_MUCH
 from matchbench.compare.trust import Rest, Trust
 from matchbench.compare.variations import ARRIVALS_DIFFER
+
+if TYPE_CHECKING:
+    from matchbench.compare.answer import (
+        Answer,
+        Change,
+        EngineClass,
+        Interval,
+        Polling,
+        Ranks,
+        Refusal,
+    )
 
 _MOST = 6
 """Names in a list above which the rest is counted."""

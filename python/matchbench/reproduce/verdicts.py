@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The page of a reproduction: figures, every verdict, and the assumptions behind each curve."""
 
+from __future__ import annotations
+
 import base64
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matchbench import _native
 from matchbench.display import pages, plots
 from matchbench.display.output import write_file
 from matchbench.reproduce import charts, figures
 from matchbench.reproduce.evidence import EVIDENCE
-from matchbench.reproduce.run import Reproduction
+
+if TYPE_CHECKING:
+    from matchbench.reproduce.run import Reproduction
 
 _BEST = 12  # sets of assumptions on the page; the files have them all
 

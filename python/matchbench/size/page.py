@@ -12,7 +12,7 @@ from matchbench.compare import report_charts
 from matchbench.compare.implausible import MARK
 from matchbench.compare.report_overview import Chart
 from matchbench.display import chart_library, pages, tables
-from matchbench.size.sizing import QUEUES, worst_rank
+from matchbench.size.queues import QUEUES, worst_rank
 
 if TYPE_CHECKING:
     from matchbench.size.sizing import Sizings

@@ -26,6 +26,7 @@ from matchbench.compare.result_tables import REFERENCE, label_of
 from matchbench.display.output import whole_directory, write_file, write_table
 from matchbench.engines import own_engines
 from matchbench.native_types import Progress, Report
+from matchbench.size.queues import QUEUES, worst_rank
 from matchbench.size.recommendation import (
     Recommendation,
     alternative,
@@ -38,8 +39,6 @@ from matchbench.trace.trace import Trace
 
 BUCKETS = (4, 16, 64, 256)
 """Numbers of buckets into which the queues are divided by default."""
-
-QUEUES = {"posted": "posted receives", "unexpected": "unexpected messages"}
 
 _COST_SHARES = ("p50", "p99", "p100")
 """Shares of insertions for whose sizes the costs are replayed."""
@@ -485,17 +484,3 @@ def _answer(needs: pl.DataFrame) -> Iterator[str]:
             f"{trace}: {covering} structure {entries} 99.9 % of searches among {name}; "
             f"rank {worst['rank']} needs {worst['p100']} to hold its {name} at all times."
         )
-
-
-def worst_rank(needs: pl.DataFrame, of: str) -> dict[str, Any]:
-    """Give the row of the rank that needs the most entries; the first of several.
-
-    Parameters
-    ----------
-    needs
-        Rows of one trace and queue of the table `needs`.
-    of
-        `searches`, `time` or `insertions`.
-    """
-    ranks = needs.filter(pl.col("rank").is_not_null(), of=of)
-    return ranks.sort("p100", "rank", descending=[True, False]).row(0, named=True)

@@ -13,6 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import polars as pl
+
 KNEE_LEAST = 0.05
 """Least distance of a knee below the line, as a share of the curve's height; less is called no knee."""
 
@@ -120,3 +122,38 @@ def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True)) and any(
         a < b for a, b in zip(one, other, strict=True)
     )
+
+
+def cost_column(variants: pl.DataFrame, cost: tuple[str, str] | None, axes: Sequence[str]) -> str | None:
+    """Name the column over which a knee is sought: the cost, else the only parameter, if it is a number."""
+    if cost:
+        return cost[0]
+    return axes[0] if len(axes) == 1 and variants[axes[0]].dtype.is_numeric() else None
+
+
+def envelope(rows: pl.DataFrame, column: str, over: str) -> pl.DataFrame:
+    """Give the least value of `column` that each value of `over`, or a smaller one, reaches.
+
+    Parameters
+    ----------
+    rows
+        Variants.
+    column
+        The measure's column.
+    over
+        The cost's column.
+
+    Returns
+    -------
+    pl.DataFrame
+        A row for each value of `over`, ascending: that of the variant that reaches the value, with its own
+        name, and `over` of the row.
+    """
+    first = rows.drop_nulls([column, over]).sort(over, column, maintain_order=True)
+    first = first.unique(over, keep="first", maintain_order=True)
+    best_so_far: list[int] = []
+    for at, value in enumerate(first[column]):
+        best_so_far.append(
+            at if not best_so_far or value < first[column][best_so_far[-1]] else best_so_far[-1]
+        )
+    return first[best_so_far].with_columns(first[over])

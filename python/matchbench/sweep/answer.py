@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from matchbench.compare.implausible import MARK
 from matchbench.display import tables
 from matchbench.sweep import analysis
-from matchbench.sweep.analysis import Point
-from matchbench.sweep.result import Sweep, cost_column, envelope, shown
+from matchbench.sweep.analysis import Point, cost_column, envelope
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
 
 CLOSE = 0.01
 """Share by which a smaller variant may be slower than the best and still be named."""
@@ -50,11 +52,11 @@ def sentences(sweep: Sweep) -> Iterator[str]:
     means = f" (geometric mean of {traces} traces)" if traces > 1 else ""
     best = ranked.filter("best").row(0, named=True)
     if ranked.height == 1:
-        yield f"The only variant, {best['variant']}, has {shown(best[column], sweep.measure)}{means}."
+        yield f"The only variant, {best['variant']}, has {_shown(best[column], sweep.measure)}{means}."
         return
     if sweep.measure == "latency" and "latency" not in sweep.study.objectives:
         yield _equal_times(ranked)
-    value = f"{shown(best[column], sweep.measure)}{means}{_costs(sweep, best)}"
+    value = f"{_shown(best[column], sweep.measure)}{means}{_costs(sweep, best)}"
     yield f"Best of {ranked.height}: {best['variant']}, with {value}."
     yield from _knee(sweep, ranked, best)
     yield from _curves(sweep, ranked)
@@ -116,7 +118,7 @@ def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[
     if not at_knee.is_empty():
         knee = at_knee.row(0, named=True)
         yield (
-            f"Knee: {knee['variant']}, with {shown(knee[column], sweep.measure)}{_costs(sweep, knee)}; "
+            f"Knee: {knee['variant']}, with {_shown(knee[column], sweep.measure)}{_costs(sweep, knee)}; "
             f"it has {100 * (first - knee[column]) / (first - least):.0f} % of the gain of the best variant "
             "over the smallest."
         )
@@ -128,7 +130,7 @@ def _knee(sweep: Sweep, ranked: pl.DataFrame, best: dict[str, Any]) -> Iterator[
     if small["variant"] not in (best["variant"], *at_knee["variant"]):
         yield (
             f"Smallest within {100 * CLOSE:.0f} % of the best: {small['variant']}, "
-            f"with {shown(small[column], sweep.measure)}{_costs(sweep, small)}."
+            f"with {_shown(small[column], sweep.measure)}{_costs(sweep, small)}."
         )
 
 
@@ -160,3 +162,10 @@ def _hardware(sweep: Sweep, ranked: pl.DataFrame) -> Iterator[str]:
         yield f"Areas have different units or do not vary; {named[sweep.cost[0]]} are compared instead."
     else:
         yield "No hardware cost is known for all variants and differs between them; there is no Pareto front."
+
+
+def _shown(value: float, measure: str) -> str:
+    """Format a value of the measure."""
+    return (
+        f"a slowdown of {value:.4f}" if measure == "time" else f"a mean match latency of {tables.time(value)}"
+    )

@@ -7,12 +7,14 @@ Source: Vega-Lite, a grammar of interactive graphics; https://vega.github.io/veg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from matchbench.sweep import analysis
-from matchbench.sweep.result import Sweep
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
 
 Spec = dict[str, Any]
 

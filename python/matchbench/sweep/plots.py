@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import polars as pl
@@ -13,7 +14,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from matchbench.display.plots import STYLE, plain, save
 from matchbench.sweep.charts import FRONT, GREY, KNEE, MOST_LINES, Chart, named, planned
-from matchbench.sweep.result import Sweep
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
 
 _MARKERS = "os^vDP*Xph"
 

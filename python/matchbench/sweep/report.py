@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matchbench import _native
 from matchbench.compare import summary
@@ -11,7 +12,9 @@ from matchbench.display import chart_library, pages
 from matchbench.display.output import write_file
 from matchbench.sweep import analysis, table
 from matchbench.sweep.charts import planned
-from matchbench.sweep.result import Sweep
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
 
 KNEE = (
     "Knee: the point farthest below the straight line between the ends of the curve of the least value that "

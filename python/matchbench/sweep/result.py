@@ -15,10 +15,10 @@ import polars as pl
 from matchbench._native import Engine
 from matchbench.compare.comparison import Remark
 from matchbench.compare.result_tables import REFERENCE, gather, parameter_hash, preset_of
-from matchbench.display import tables
 from matchbench.display.output import whole_directory, write_file, write_table
 from matchbench.native_types import Report
 from matchbench.sweep import analysis
+from matchbench.sweep.answer import sentences
 from matchbench.sweep.hardware import cost_axis
 from matchbench.sweep.run import SweepRun
 from matchbench.sweep.space import number_of
@@ -162,8 +162,6 @@ def result_of(run: SweepRun) -> Sweep:
         left_out=run.left_out,
         finished=run.finished,
     )
-    from matchbench.sweep.answer import sentences
-
     fields = {name: getattr(found, name) for name in Sweep.__dataclass_fields__}
     return Sweep(**{**fields, "answer": tuple(sentences(found))})
 
@@ -343,54 +341,12 @@ def _marked(
     if rows.height:
         tie = [column, *([cost[0]] if cost else [])]
         marks["best"] = set(rows.sort(tie, maintain_order=True)["_at"].head(1))
-    if over := cost_column(variants, cost, axes):
-        line = envelope(rows, column, over)
+    if over := analysis.cost_column(variants, cost, axes):
+        line = analysis.envelope(rows, column, over)
         at = analysis.knee([analysis.Point(*point) for point in line.select(over, column).rows()])
         if at is not None:
             marks["knee"] = {line["_at"][at]}
     return variants.with_columns(
         pl.Series(name, [at in chosen for at in range(variants.height)], dtype=pl.Boolean)
         for name, chosen in marks.items()
-    )
-
-
-def cost_column(variants: pl.DataFrame, cost: tuple[str, str] | None, axes: Sequence[str]) -> str | None:
-    """Name the column over which a knee is sought: the cost, else the only parameter, if it is a number."""
-    if cost:
-        return cost[0]
-    return axes[0] if len(axes) == 1 and variants[axes[0]].dtype.is_numeric() else None
-
-
-def envelope(rows: pl.DataFrame, column: str, over: str) -> pl.DataFrame:
-    """Give the least value of `column` that each value of `over`, or a smaller one, reaches.
-
-    Parameters
-    ----------
-    rows
-        Variants.
-    column
-        The measure's column.
-    over
-        The cost's column.
-
-    Returns
-    -------
-    pl.DataFrame
-        A row for each value of `over`, ascending: that of the variant that reaches the value, with its own
-        name, and `over` of the row.
-    """
-    first = rows.drop_nulls([column, over]).sort(over, column, maintain_order=True)
-    first = first.unique(over, keep="first", maintain_order=True)
-    best_so_far: list[int] = []
-    for at, value in enumerate(first[column]):
-        best_so_far.append(
-            at if not best_so_far or value < first[column][best_so_far[-1]] else best_so_far[-1]
-        )
-    return first[best_so_far].with_columns(first[over])
-
-
-def shown(value: float, measure: str) -> str:
-    """Format a value of the measure."""
-    return (
-        f"a slowdown of {value:.4f}" if measure == "time" else f"a mean match latency of {tables.time(value)}"
     )

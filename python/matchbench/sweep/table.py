@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matchbench.compare.implausible import MARK
 from matchbench.display import tables
-from matchbench.sweep.result import Sweep
+
+if TYPE_CHECKING:
+    from matchbench.sweep.result import Sweep
 
 LEGEND = (
     "slowdown: application time relative to ideal:zero, the geometric mean over the traces; worst: the "
