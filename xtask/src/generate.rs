@@ -8,21 +8,15 @@
 mod conform;
 mod engine_page;
 mod engines;
+mod generated;
 mod isa;
 mod layers;
 
 use std::path::Path;
 
-use crate::tree::Tree;
+pub(crate) use generated::Generated;
 
-/// A file and the text it must hold.
-#[derive(Debug)]
-pub(crate) struct Generated {
-    /// Path from the root.
-    pub(crate) path: String,
-    /// Whole content.
-    pub(crate) text: String,
-}
+use crate::tree::Tree;
 
 /// The files that a generator makes from the tree and its root folder, or the reason why it cannot.
 type Generator = fn(&Tree, &Path) -> Result<Vec<Generated>, String>;

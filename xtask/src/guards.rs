@@ -4,6 +4,7 @@
 //! Contract: a guard is a pure function from the tree to objections. Each has a test with a case that it rejects.
 
 mod cards;
+mod circles;
 mod clauses;
 mod headers;
 mod layers;
@@ -11,37 +12,14 @@ mod libraries;
 mod machine;
 mod models;
 mod names;
+mod objection;
 mod python;
 mod tests_named;
 
-use std::fmt;
-
 pub(crate) use layers::LAYERS;
+pub(crate) use objection::Objection;
 
 use crate::tree::Tree;
-
-/// A rule that is broken, and where.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Objection {
-    /// Path from the root.
-    pub(crate) path: String,
-    /// Line, counted from 1.
-    pub(crate) line: usize,
-    /// What was found and what the rule expects.
-    pub(crate) reason: String,
-}
-
-impl Objection {
-    pub(crate) fn new(path: &str, line: usize, reason: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Objection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.reason)
-    }
-}
 
 /// A guard under its name.
 type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
@@ -49,6 +27,7 @@ type Guard = (&'static str, fn(&Tree) -> Vec<Objection>);
 /// Every guard, in the order in which they run.
 const GUARDS: &[Guard] = &[
     ("layers", layers::check),
+    ("circles", circles::check),
     ("libraries", libraries::check),
     ("models", models::check),
     ("names", names::check),
