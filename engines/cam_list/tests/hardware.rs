@@ -3,44 +3,26 @@
 //! the hardware as an engine, which passes cycles in which nothing happens.
 
 use mb_cam_list::{
-    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, OutcomeOrder, Stepped,
-    SteppedHardware,
+    Arbiter, CamList, CamListParameters, Corrections, HardwareConfig, ListSearch, Stepped, SteppedHardware,
 };
 use mb_core::{Accepted, Clock, Completion, Cycles, Delays, Engine, Picos, QueueLengths};
 use mb_kit::Server;
 use mb_testkit::drive::{Fetch, Offer, OperationResult, Visits, judge};
 use mb_testkit::{checked, streams};
 
+use super::BASE;
+
 /// One cycle is a nanosecond.
 const CLOCK: Clock = Clock::from_mhz(1000);
 
 /// Levels so small that every stream reaches host memory.
-const BASE: CamListParameters = CamListParameters {
-    clock: CLOCK,
-    cam: 4,
-    lists: 1,
-    list_entries: 8,
-    r#match: Cycles(1),
-    cam_insert: Cycles(1),
-    element: Cycles(3),
-    list_insert: Cycles(1),
-    transfer: Cycles(1),
-    remove: Cycles(1),
-    dispatch: Cycles(1),
-    search: ListSearch::AfterCam,
-    arbiter: Arbiter::Overlapped,
-    ternary: Cycles(0),
-    age_cam: Cycles(0),
-    age_lists: Cycles(0),
-    spill: Cycles(5),
-    order: OutcomeOrder::Mpi,
-    fifo: 1_000_000,
-};
+const SMALL: CamListParameters =
+    CamListParameters { clock: CLOCK, cam: 4, lists: 1, list_entries: 8, spill: Cycles(5), ..BASE };
 
 /// Small levels with cycles of every ratio, and the sizes of the preset `p2l64`.
 const VARIANTS: &[CamListParameters] = &[
-    BASE,
-    CamListParameters { lists: 3, list_entries: 12, ..BASE },
+    SMALL,
+    CamListParameters { lists: 3, list_entries: 12, ..SMALL },
     CamListParameters {
         cam: 1,
         lists: 2,
@@ -57,7 +39,7 @@ const VARIANTS: &[CamListParameters] = &[
         age_cam: Cycles(1),
         age_lists: Cycles(2),
         spill: Cycles(7),
-        ..BASE
+        ..SMALL
     },
     CamListParameters {
         cam: 3,
@@ -71,9 +53,9 @@ const VARIANTS: &[CamListParameters] = &[
         search: ListSearch::WithCam,
         age_lists: Cycles(1),
         spill: Cycles(1),
-        ..BASE
+        ..SMALL
     },
-    CamListParameters { cam: 2, lists: 4, list_entries: 64, arbiter: Arbiter::Serial, ..BASE },
+    CamListParameters { cam: 2, lists: 4, list_entries: 64, arbiter: Arbiter::Serial, ..SMALL },
     CamListParameters {
         cam: 2,
         lists: 2,
@@ -89,9 +71,9 @@ const VARIANTS: &[CamListParameters] = &[
         age_cam: Cycles(1),
         age_lists: Cycles(3),
         spill: Cycles(2),
-        ..BASE
+        ..SMALL
     },
-    CamListParameters { cam: 256, lists: 64, list_entries: 32_768, spill: Cycles(117), ..BASE },
+    CamListParameters { cam: 256, lists: 64, list_entries: 32_768, spill: Cycles(117), ..SMALL },
 ];
 
 /// Answers in order of acceptance: cycle and outcome.

@@ -6,35 +6,15 @@
 mod price_of_order;
 
 use mb_cam_list::hardware::Done;
-use mb_cam_list::{
-    Arbiter, CamListParameters, Corrections, HardwareConfig, Hazard, ListSearch, OutcomeOrder, SteppedHardware,
-};
-use mb_core::{Clock, Cycles, Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
+use mb_cam_list::{CamListParameters, Corrections, HardwareConfig, Hazard, SteppedHardware};
+use mb_core::{Envelope, Initiator, MsgId, Op, Outcome, Pattern, RecvId};
 use mb_oracle::Oracle;
+
+use super::BASE;
 
 /// A CAM of two slots and two lists of four elements, with the cycles of the presets.
 fn parameters() -> HardwareConfig {
-    let parameters = CamListParameters {
-        clock: Clock::from_mhz(234),
-        cam: 2,
-        lists: 2,
-        list_entries: 8,
-        r#match: Cycles(1),
-        cam_insert: Cycles(1),
-        element: Cycles(3),
-        list_insert: Cycles(1),
-        transfer: Cycles(1),
-        remove: Cycles(1),
-        dispatch: Cycles(1),
-        search: ListSearch::AfterCam,
-        arbiter: Arbiter::Overlapped,
-        ternary: Cycles(0),
-        age_cam: Cycles(0),
-        age_lists: Cycles(0),
-        spill: Cycles(117),
-        order: OutcomeOrder::Mpi,
-        fifo: 64,
-    };
+    let parameters = CamListParameters { cam: 2, lists: 2, list_entries: 8, fifo: 64, ..BASE };
     HardwareConfig::new(mb_testkit::checked(&parameters)).unwrap()
 }
 

@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of `cam_list` are its formulas, to the cycle and from both sides.
 
-use mb_cam_list::{Arbiter, CamList, CamListParameters, ListSearch, OutcomeOrder};
+use mb_cam_list::{Arbiter, CamList, CamListParameters, ListSearch};
 use mb_core::engine::Accepted;
 use mb_core::{Clock, Cycles, Engine, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId, Shortcuts};
 use mb_kit::Server;
 use mb_testkit::checked;
 use mb_testkit::drive::{Fetch, Offer, Visits, judge, judge_one_by_one};
 
-/// As the presets.
-const BASE: CamListParameters = CamListParameters {
-    clock: Clock::from_mhz(234),
-    cam: 256,
-    lists: 4,
-    list_entries: 32_768,
-    r#match: Cycles(1),
-    cam_insert: Cycles(1),
-    element: Cycles(3),
-    list_insert: Cycles(1),
-    transfer: Cycles(1),
-    remove: Cycles(1),
-    dispatch: Cycles(1),
-    search: ListSearch::AfterCam,
-    arbiter: Arbiter::Overlapped,
-    ternary: Cycles(0),
-    age_cam: Cycles(0),
-    age_lists: Cycles(0),
-    spill: Cycles(117),
-    order: OutcomeOrder::Mpi,
-    fifo: 1_000_000,
-};
+use super::BASE;
 
 fn engine(parameters: &CamListParameters) -> Server<CamList> {
     Server::new(CamList::new(checked(parameters)).unwrap())
