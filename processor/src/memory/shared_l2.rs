@@ -459,13 +459,7 @@ impl<D: Device> MemorySystem for SharedL2<D> {
         if self.backing.contains(address, width.into()) {
             return AddressKind::Memory;
         }
-        let range = self.device.range();
-        let end = address.checked_add(width.into());
-        if range.contains(&address) && end.is_some_and(|end| end <= range.end) {
-            AddressKind::Device
-        } else {
-            AddressKind::Nothing
-        }
+        AddressKind::outside_memory(&self.device, address, width)
     }
 
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {

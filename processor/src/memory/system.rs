@@ -201,6 +201,17 @@ pub enum AddressKind {
     Nothing,
 }
 
+impl AddressKind {
+    /// The kind of `width` bytes at `address`, which are not memory, beside `device`.
+    #[inline]
+    #[must_use]
+    pub fn outside_memory(device: &impl Device, address: u64, width: u8) -> Self {
+        let range = device.range();
+        let end = address.checked_add(width.into());
+        if range.contains(&address) && end.is_some_and(|end| end <= range.end) { Self::Device } else { Self::Nothing }
+    }
+}
+
 /// The answer to an instruction fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FetchAnswer {
