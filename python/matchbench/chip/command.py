@@ -15,10 +15,10 @@ from matchbench.chip.end import exit_status
 from matchbench.chip.files import OutputFiles
 from matchbench.chip.program import read_program
 from matchbench.chip.trace import ChipTrace
+from matchbench.cli.program_options import check_environment, environment_option, kanata_option
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.cpu.command import interval
 from matchbench.display import tables
 from matchbench.native_types import ChipRun, Parameter
 from matchbench.parameters import distribute, parse_assignments
@@ -31,6 +31,16 @@ _PATIENCE = 100_000_000  # instructions of a core
 _PATIENCE_WITH_TIME = 5_000_000  # cycles
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
+
+_design_option = click.option(
+    "--design", default=DESIGN, show_default=True, help="Design of MOPED, by the name of its preset."
+)
+_migratory_option = click.option(
+    "--migratory/--no-migratory",
+    default=True,
+    show_default=True,
+    help="Whether a read of a modified line transfers ownership of the line.",
+)
 
 
 @click.group(
@@ -76,15 +86,8 @@ def show(core: str, design: str) -> None:
     The chip executes these tables; processor/docs/coherence.md explains their terms.
     """
 )
-@click.option(
-    "--design", default=DESIGN, show_default=True, help="Design of MOPED, by the name of its preset."
-)
-@click.option(
-    "--migratory/--no-migratory",
-    default=True,
-    show_default=True,
-    help="Whether a read of a modified line transfers ownership of the line.",
-)
+@_design_option
+@_migratory_option
 def protocol(design: str, migratory: bool) -> None:
     """Print the transitions of the coherence protocol, as tables in Markdown."""
     click.echo(_native.chip_protocol(design, migratory), nl=False)
@@ -130,9 +133,7 @@ def protocol(design: str, migratory: bool) -> None:
     type=Choice(["shm", "moped"]),
     help="Transport of messages: shared memory, or the device.",
 )
-@click.option(
-    "--design", default=DESIGN, show_default=True, help="Design of MOPED, by the name of its preset."
-)
+@_design_option
 @click.option(
     "--descriptors",
     metavar="N",
@@ -154,12 +155,7 @@ def protocol(design: str, migratory: bool) -> None:
     help="Core model with time: out of order with the widths of a Pentium 4, dual-issue in order, or one "
     "instruction at a time, which is the fastest to simulate.",
 )
-@click.option(
-    "--migratory/--no-migratory",
-    default=True,
-    show_default=True,
-    help="Whether a read of a modified line transfers ownership of the line.",
-)
+@_migratory_option
 @set_option(
     _known,
     declarations=("-s", "--set", "settings"),
@@ -181,13 +177,7 @@ def protocol(design: str, migratory: bool) -> None:
     type=click.IntRange(100, 18_000_000_000),
     help="Cycles (without time: instructions of a core) in a second of the program's clock.",
 )
-@click.option(
-    "--env",
-    "environment",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set an environment variable of the program; repeatable.",
-)
+@environment_option
 @click.option(
     "--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core."
 )
@@ -207,7 +197,7 @@ def protocol(design: str, migratory: bool) -> None:
     type=click.Path(path_type=Path),
     help="Write the activity of cores and devices over time, for the Perfetto viewer.",
 )
-@click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
+@kanata_option
 @click.option(
     "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [chip.kanata]"
 )
@@ -250,7 +240,7 @@ def run(
     """Run PROGRAM to its end and print instructions, cycles and the counts of the devices."""
     files = OutputFiles.of(json_file, timeline, kanata, kanata_file, mode=mode)
     files.check(force=force)
-    _check_environment(environment)
+    check_environment(environment)
     used = design if transport == "moped" else None
     pairs = _settings(core, used, settings)
     file = read_program(program)
@@ -314,13 +304,6 @@ def _errors_of(program: Path) -> Iterator[None]:
     except MatchbenchError as error:
         msg = f"{program}: {error}"
         raise MatchbenchError(msg) from None
-
-
-def _check_environment(environment: tuple[str, ...]) -> None:
-    for variable in environment:
-        if "=" not in variable:
-            msg = f"--env: found `{variable}`, expected NAME=VALUE"
-            raise MatchbenchError(msg)
 
 
 def _settings(core: str, design: str | None, words: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native
+from matchbench.cli.program_options import check_environment, environment_option, kanata_option
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
@@ -24,7 +25,6 @@ CHECK_FAILED = 1
 
 _MIB = 1 << 20
 _MOST_MEMORY = 1 << 14  # MiB
-_MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
 _NO_LIMIT = (1 << 64) - 1
 _PROGRAM = "a static ELF file for RV64"
 # Seconds: shorter runs show no progress, and longer ones this often.
@@ -49,20 +49,6 @@ _BETWEEN_PROGRESS = 0.2
 )
 def command() -> None:
     """Run static RV64 programs for Linux on core models, cycle by cycle."""
-
-
-def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    """Parse FROM:TO."""
-    if text is None:
-        return None
-    first, colon, last = text.partition(":")
-    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-        msg = f"found `{text}`, expected FROM:TO in cycles, as 10000:10500"
-        raise click.BadParameter(msg)
-    if int(last) - int(first) > _MOST_KANATA:
-        msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
-        raise click.BadParameter(msg)
-    return int(first), int(last)
 
 
 @command.command(
@@ -96,20 +82,14 @@ def interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None)
     type=click.IntRange(1, _MOST_MEMORY),
     help="Memory of the program in MiB.",
 )
-@click.option(
-    "--env",
-    "environment",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set an environment variable of the program; repeatable.",
-)
+@environment_option
 @click.option(
     "--cycles",
     metavar="N",
     type=click.IntRange(1),
     help="Stop after N cycles (functional model: instructions).",
 )
-@click.option("--kanata", metavar="FROM:TO", callback=interval, help="Record these cycles for Konata.")
+@kanata_option
 @click.option(
     "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [cpu.kanata]"
 )
@@ -148,10 +128,7 @@ def run(
             msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {cycles} (--cycles)"
             raise MatchbenchError(msg)
         check_file(diagram_file, force=force)
-    for variable in environment:
-        if "=" not in variable:
-            msg = f"--env: found `{variable}`, expected NAME=VALUE"
-            raise MatchbenchError(msg)
+    check_environment(environment)
     settings = _settings(core, parameters)
     sys.stdout.flush()
     start = time.monotonic()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import MatchbenchError, _native
+from matchbench.cli.program_options import kanata_option
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
@@ -24,7 +25,6 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 
 _MOST_SEED = (1 << 64) - 1
-_MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,20 +51,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 )
 def command() -> None:
     """Run packet handlers on network processors, cycle by cycle, and check every decision."""
-
-
-def _interval(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    """Parse FROM:TO."""
-    if text is None:
-        return None
-    first, colon, last = text.partition(":")
-    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-        msg = f"found `{text}`, expected FROM:TO in cycles, as 100000:102000"
-        raise click.BadParameter(msg)
-    if int(last) - int(first) > _MOST_KANATA:
-        msg = f"found {int(last) - int(first)} cycles, expected at most {_MOST_KANATA}"
-        raise click.BadParameter(msg)
-    return int(first), int(last)
 
 
 def _known(ctx: click.Context) -> Iterable[tuple[str, Parameter]]:
@@ -145,7 +131,7 @@ def inputs(function: Function) -> Function:
 )
 @inputs
 @click.option("-a", "--architecture", default="smt8", show_default=True, help="The processor.")
-@click.option("--kanata", metavar="FROM:TO", callback=_interval, help="Record these cycles for Konata.")
+@kanata_option
 @click.option(
     "--kanata-file",
     metavar="FILE",
