@@ -1,0 +1,1267 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * How it works. Each queue is a doubly linked list in order of age. While it is short, and while matches are found near
+ * its oldest entry, this is all, and a search walks. A search that passes more than MBMATCH_SHORT entries is paid for:
+ * after DEBT entries in such searches, the queue gets an index.
+ *
+ * An index (struct mbmatch_index) is a hash table of the entries from the oldest one to a cursor; later ones are not in
+ * it yet. A search looks into the table first, because all that is there is older, and then walks from the cursor on.
+ * The cursor moves on in two ways: such a walk takes the entries that it passes into the table, and a new entry is taken
+ * in at once if the cursor is at the youngest one. Entries stop being taken in when the last WARM of them served no
+ * search ("cold"); what is in the table stays until it is matched. So there is no state in which an index is built or
+ * given up: both are a cursor that moves or does not.
+ *
+ * The posted receives have one index, whose key is the kind of the pattern with bits and source: an arriving message
+ * looks up one key for each kind that is posted, and takes the oldest of what it finds. The messages have up to four,
+ * one for each kind of pattern that has searched deep: a receive looks into the one of its kind. Patterns with other
+ * ignore bits than the tag mask are not in a table: receives are in a list of their own, which each arriving message
+ * walks as far as it is older than what was found; as a probe or a receive they walk the messages.
+ *
+ * A bucket is a list of groups, one for each key. Two links an entry are enough, though a group must be left at its
+ * tail and entered at its head, and passed in one step: `next` is the next entry of the group, and at its tail the
+ * leader of the next group in the bucket; `prev` is the previous entry of the group, and at its leader the tail. Equal
+ * keys are so in order of age, with the oldest one in front, and a bucket is as long as it has different keys.
+ *
+ * A table that has more keys than buckets is replaced by one of four times the size, which takes two buckets of the old
+ * one with each new entry. Until then a bucket of the old one is where its entries are.
+ */
+#define MBMATCH_SOURCE
+#if defined(__GNUC__) && !defined(__clang__)
+/* Pairs of links would be joined in vector registers and stored at once, which takes longer than two stores. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
+#include "mbmatch.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define INLINE static inline __attribute__((always_inline))
+#define RARE static __attribute__((noinline))
+#else
+#define LIKELY(condition) (condition)
+#define UNLIKELY(condition) (condition)
+#define INLINE static inline
+#define RARE static
+#endif
+
+enum {
+	DEBT = 128,         /* entries passed in long searches before an index takes entries in */
+	WARM = 1024,        /* entries that an index takes in without use before it stops */
+	FIRST_BUCKETS = 32, /* of a table */
+	GROWTH = 4,         /* times the size */
+	MOVED = 2           /* buckets with each new entry; at least buckets / (limit of the next size - limit) */
+};
+
+typedef mbmatch_entry_t entry;
+typedef mbmatch_link_t links;
+typedef mbmatch_receive_t receive;
+typedef mbmatch_message_t message;
+
+struct table {
+	uint32_t mask;   /* buckets less 1 */
+	uint32_t groups; /* in this table and the old one */
+	uint32_t limit;  /* of groups, at which the table grows */
+	uint32_t moved;  /* buckets of the old table that are empty */
+	struct table *old;
+	links *bucket[];
+};
+
+struct mbmatch_index {
+	struct table *table;
+	entry *cursor; /* the youngest entry in the table, or the queue's end */
+	uint32_t debt;
+	int32_t warm;  /* entries that it takes in until it is looked at whether it was used */
+	uint32_t used; /* a search was served since then */
+};
+
+/* The indexes of a matcher. */
+enum { RECEIVES = 0, MESSAGES = 1, INDEXES = 5 };
+
+/* How the key of an index is made of an entry: a constant at each use. */
+struct form {
+	size_t link;    /* offset of the links */
+	uint64_t keep;  /* bits of the key */
+	uint32_t any;   /* bits that are set in the source of the key */
+	uint32_t kind;  /* bits of the state that are part of the key */
+	uint32_t state; /* bit of the state that is set in an entry of the index */
+};
+
+INLINE struct form form_of_receives(void)
+{
+	struct form form = {offsetof(receive, link), UINT64_MAX, 0, MBMATCH_KIND_BITS, MBMATCH_INDEXED};
+	return form;
+}
+
+INLINE struct form form_of_messages(const mbmatch_t *m, unsigned kind)
+{
+	struct form form = {offsetof(message, link) + kind * sizeof(links), kind & 2 ? ~m->tag_mask : UINT64_MAX,
+	                    kind & 1 ? MBMATCH_ANY_SOURCE : 0, 0, 1u << kind};
+	return form;
+}
+
+INLINE links *link_of(entry *e, struct form form)
+{
+	return (links *) (void *) ((char *) e + form.link);
+}
+
+INLINE entry *entry_of(links *l, struct form form)
+{
+	return (entry *) (void *) ((char *) l - form.link);
+}
+
+INLINE entry *end_of(mbmatch_queue_t *queue)
+{
+	return (entry *) (void *) queue;
+}
+
+/*
+ * Tables
+ */
+
+/* Two rounds, so that neither tags nor sources in any stride have a share of buckets that is far from random. */
+INLINE uint32_t hash_of(uint64_t bits, uint32_t source)
+{
+	uint64_t h = bits * UINT64_C(0x9e3779b97f4a7c15);
+	h = ((h ^ h >> 32) + source) * UINT64_C(0xd6e8feb86659fd93);
+	return (uint32_t) (h >> 32);
+}
+
+INLINE links **bucket_of(struct table *t, uint32_t hash)
+{
+	if (UNLIKELY(t->old != NULL)) {
+		uint32_t b = hash & t->old->mask;
+		if (b >= t->moved) {
+			return &t->old->bucket[b];
+		}
+	}
+	return &t->bucket[hash & t->mask];
+}
+
+INLINE bool has_key(const entry *e, struct form form, uint64_t bits, uint32_t source, uint32_t kind)
+{
+	return (e->bits & form.keep) == bits && (e->source | form.any) == source && (e->state & form.kind) == kind;
+}
+
+/* Where the leader of the group of a key is linked from; or the end of the bucket, which is NULL. */
+INLINE links **find_key(struct table *t, struct form form, uint64_t bits, uint32_t source, uint32_t kind)
+{
+	links **from = bucket_of(t, hash_of(bits, source));
+	while (*from != NULL && !has_key(entry_of(*from, form), form, bits, source, kind)) {
+		from = &(*from)->prev->next;
+	}
+	return from;
+}
+
+INLINE links **find_key_of(struct table *t, struct form form, const entry *e)
+{
+	return find_key(t, form, e->bits & form.keep, e->source | form.any, e->state & form.kind);
+}
+
+INLINE void unlink_leader(struct table *t, links **from, links *leader)
+{
+	links *next = leader->next, *tail = leader->prev;
+	*from = next;
+	if (tail == leader) {
+		t->groups--;
+	} else {
+		next->prev = tail;
+	}
+}
+
+/* Takes an entry out of the table, wherever it is in its group. */
+INLINE void unlink_entry(struct table *t, struct form form, entry *e)
+{
+	links *l = link_of(e, form), *next = l->next, *prev = l->prev;
+	if (prev == l || prev->next != l) {
+		links **from = bucket_of(t, hash_of(e->bits & form.keep, e->source | form.any));
+		while (*from != l) {
+			from = &(*from)->prev->next;
+		}
+		unlink_leader(t, from, l);
+	} else {
+		prev->next = next;
+		if (next != NULL && next->prev == l) {
+			next->prev = prev;
+		} else {
+			/* It is the tail; the leader is found by its key. */
+			(*find_key_of(t, form, e))->prev = prev;
+		}
+	}
+}
+
+static size_t bytes_of_table(uint32_t buckets)
+{
+	return sizeof(struct table) + buckets * sizeof(links *);
+}
+
+static void *allocate(const mbmatch_t *m, size_t bytes)
+{
+	return m->allocator != NULL ? m->allocator->allocate(m->allocator->context, bytes) : calloc(1, bytes);
+}
+
+static void release(const mbmatch_t *m, void *memory, size_t bytes)
+{
+	if (m->allocator != NULL) {
+		m->allocator->release(m->allocator->context, memory, bytes);
+	} else {
+		free(memory);
+	}
+}
+
+static struct table *make_table(const mbmatch_t *m, uint32_t buckets)
+{
+	struct table *t = (struct table *) allocate(m, bytes_of_table(buckets));
+	if (t != NULL) {
+		t->mask = buckets - 1;
+		t->limit = buckets;
+	}
+	return t;
+}
+
+static void free_table(const mbmatch_t *m, struct table *t)
+{
+	while (t != NULL) {
+		struct table *old = t->old;
+		release(m, t, bytes_of_table(t->mask + 1));
+		t = old;
+	}
+}
+
+RARE void move_buckets(const mbmatch_t *m, struct table *t, struct form form)
+{
+	struct table *old = t->old;
+	for (int n = 0; n < MOVED; n++) {
+		links *leader = old->bucket[t->moved];
+		old->bucket[t->moved] = NULL;
+		while (leader != NULL) {
+			links *tail = leader->prev, *next = tail->next;
+			const entry *e = entry_of(leader, form);
+			links **to = &t->bucket[hash_of(e->bits & form.keep, e->source | form.any) & t->mask];
+			tail->next = *to;
+			*to = leader;
+			leader = next;
+		}
+		t->moved++;
+	}
+	if (t->moved > old->mask) {
+		t->old = NULL;
+		release(m, old, bytes_of_table(old->mask + 1));
+	}
+}
+
+RARE void *grow_table(const mbmatch_t *m, struct mbmatch_index *x)
+{
+	struct table *old = x->table;
+	if (old->old != NULL) {
+		return NULL; /* after memory was missing, there may be too many groups for the next size, too */
+	}
+	struct table *t = old->mask < UINT32_MAX / GROWTH ? make_table(m, (old->mask + 1) * GROWTH) : NULL;
+	if (t == NULL) {
+		old->limit = old->limit < UINT32_MAX / GROWTH ? old->limit * GROWTH : UINT32_MAX;
+		return NULL;
+	}
+	t->groups = old->groups;
+	t->old = old;
+	x->table = t;
+	return NULL; /* for callers that return it, as what they found */
+}
+
+/* Takes an entry into the table, as the youngest. Returns whether the table has become too small. */
+INLINE bool insert(struct mbmatch_index *x, struct table *t, struct form form, entry *e)
+{
+	links *l = link_of(e, form), **from = find_key_of(t, form, e), *leader = *from;
+	e->state |= form.state;
+	x->cursor = e;
+	if (leader == NULL) {
+		l->next = NULL;
+		l->prev = l;
+		*from = l;
+		return ++t->groups > t->limit;
+	}
+	links *tail = leader->prev;
+	l->next = tail->next;
+	l->prev = tail;
+	tail->next = l;
+	leader->prev = l;
+	return false;
+}
+
+/* The same with what follows from it for the table. */
+INLINE void link_entry(const mbmatch_t *m, struct mbmatch_index *x, struct form form, entry *e)
+{
+	if (x->table->old != NULL) {
+		move_buckets(m, x->table, form);
+	}
+	if (insert(x, x->table, form, e)) {
+		grow_table(m, x);
+	}
+}
+
+/* At the end of `warm`: whether the index still takes entries in. */
+RARE bool stays_warm(struct mbmatch_index *x, size_t length)
+{
+	bool stays = x->table != NULL && x->used && length > MBMATCH_SHORT;
+	x->warm = stays ? WARM : 0;
+	x->used = 0;
+	return stays;
+}
+
+/* Whether an index can take entries in: it gets its table if it has none. */
+static bool has_table(mbmatch_t *m, struct mbmatch_index *x)
+{
+	if (x->table == NULL) {
+		x->table = make_table(m, FIRST_BUCKETS);
+		m->indexed_kinds = 0;
+		for (unsigned kind = 0; kind < 4; kind++) {
+			m->indexed_kinds |= (m->indexes[MESSAGES + kind].table != NULL) << kind;
+		}
+	}
+	return x->table != NULL;
+}
+
+/* Notes a search of an index's queue that passed so many entries in the list. */
+RARE void pay(mbmatch_t *m, unsigned index, size_t passed)
+{
+	if (m->indexes == NULL) {
+		m->indexes = (struct mbmatch_index *) allocate(m, INDEXES * sizeof(struct mbmatch_index));
+		if (m->indexes == NULL) {
+			return;
+		}
+		for (unsigned k = 0; k < INDEXES; k++) {
+			m->indexes[k].cursor = end_of(k == RECEIVES ? &m->posted : &m->unexpected);
+		}
+	}
+	struct mbmatch_index *x = &m->indexes[index];
+	x->debt = passed < DEBT - x->debt ? x->debt + (uint32_t) passed : DEBT;
+}
+
+/*
+ * Queues
+ */
+
+INLINE void append(mbmatch_queue_t *queue, entry *e)
+{
+	entry *last = queue->prev;
+	e->next = end_of(queue);
+	e->prev = last;
+	last->next = e;
+	queue->prev = e;
+}
+
+INLINE void leave(entry *e)
+{
+	entry *next = e->next, *prev = e->prev;
+	prev->next = next;
+	next->prev = prev;
+	e->next = NULL;
+}
+
+INLINE unsigned kind_of(const mbmatch_t *m, uint64_t ignore, uint32_t source)
+{
+	unsigned any = source == MBMATCH_ANY_SOURCE;
+	return LIKELY(ignore == 0) ? any : LIKELY(ignore == m->tag_mask) ? any + 2 : MBMATCH_MASKED;
+}
+
+/*
+ * Posted receives
+ */
+
+INLINE bool receive_accepts(const receive *r, uint64_t bits, uint32_t source)
+{
+	return ((r->entry.bits ^ bits) & ~r->ignore) == 0 &&
+	       (r->entry.source == source || r->entry.source == MBMATCH_ANY_SOURCE);
+}
+
+/* Takes the receive after the cursor into the index. The masked ones are in a list, in order of age. */
+INLINE void link_receive(mbmatch_t *m, struct mbmatch_index *x, receive *r)
+{
+	if (UNLIKELY((r->entry.state & MBMATCH_KIND_BITS) == MBMATCH_MASKED)) {
+		links *end = &m->masked, *l = &r->link;
+		l->next = end;
+		l->prev = end->prev;
+		end->prev->next = l;
+		end->prev = l;
+		r->entry.state |= MBMATCH_INDEXED;
+		x->cursor = &r->entry;
+	} else {
+		link_entry(m, x, form_of_receives(), &r->entry);
+	}
+}
+
+INLINE receive *leave_receives(mbmatch_t *m, receive *r)
+{
+	unsigned kind = r->entry.state & MBMATCH_KIND_BITS;
+	m->posted_length--;
+	if (kind != 0) {
+		m->kinds[kind]--;
+		m->kinds[0]--;
+	}
+	leave(&r->entry);
+	return r;
+}
+
+/* Moves the cursor off an entry that leaves. */
+INLINE void leave_cursor(struct mbmatch_index *x, const entry *e)
+{
+	if (x->cursor == e) {
+		x->cursor = e->prev;
+	}
+}
+
+RARE receive *remove_indexed_receive(mbmatch_t *m, receive *r)
+{
+	struct mbmatch_index *x = &m->indexes[RECEIVES];
+	leave_cursor(x, &r->entry);
+	if (UNLIKELY((r->entry.state & MBMATCH_KIND_BITS) == MBMATCH_MASKED)) {
+		r->link.prev->next = r->link.next;
+		r->link.next->prev = r->link.prev;
+	} else {
+		unlink_entry(x->table, form_of_receives(), &r->entry);
+	}
+	return leave_receives(m, r);
+}
+
+INLINE receive *remove_receive(mbmatch_t *m, receive *r)
+{
+	return r->entry.state & MBMATCH_INDEXED ? remove_indexed_receive(m, r) : leave_receives(m, r);
+}
+
+INLINE receive *matched_receive(mbmatch_t *m, receive *r)
+{
+	return LIKELY(!(r->entry.state & MBMATCH_STAYS)) ? remove_receive(m, r) : r;
+}
+
+/* Searches the receives from `e` on, none of which is in the index. */
+RARE receive *walk_receives(mbmatch_t *m, entry *e, uint64_t bits, uint32_t source)
+{
+	entry *end = end_of(&m->posted);
+	struct mbmatch_index *x = m->indexes;
+	size_t passed = 0;
+	for (; e != end && passed <= MBMATCH_SHORT; e = e->next, passed++) {
+		if (receive_accepts((receive *) e, bits, source)) {
+			return matched_receive(m, (receive *) e);
+		}
+	}
+	if (e != end && x != NULL && x->debt >= DEBT && has_table(m, x)) {
+		x->debt = 0;
+		x->warm = WARM;
+		for (entry *into = x->cursor->next; into != e; into = into->next) {
+			link_receive(m, x, (receive *) into);
+		}
+		for (; e != end && !receive_accepts((receive *) e, bits, source); e = e->next) {
+			link_receive(m, x, (receive *) e);
+		}
+	} else {
+		for (; e != end && !receive_accepts((receive *) e, bits, source); e = e->next) {
+			passed++;
+		}
+		if (passed > MBMATCH_SHORT) {
+			pay(m, RECEIVES, passed);
+		}
+	}
+	return e == end ? NULL : matched_receive(m, (receive *) e);
+}
+
+/* The oldest receive of one kind in the index that has this key, if it is older than `best`. */
+INLINE receive *older(const mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source, uint32_t kind, receive *best)
+{
+	if (kind == 0 || m->kinds[kind] != 0) {
+		links *found = *find_key(t, form_of_receives(), bits, source, kind);
+		if (found != NULL) {
+			receive *r = (receive *) entry_of(found, form_of_receives());
+			return best == NULL || r->age < best->age ? r : best;
+		}
+	}
+	return best;
+}
+
+/* The oldest masked receive in the index that accepts a message, if it is older than `best`. */
+RARE receive *older_masked(mbmatch_t *m, uint64_t bits, uint32_t source, receive *best)
+{
+	for (links *l = m->masked.next; l != &m->masked; l = l->next) {
+		receive *r = (receive *) entry_of(l, form_of_receives());
+		if (best != NULL && best->age < r->age) {
+			break;
+		}
+		if (receive_accepts(r, bits, source)) {
+			return r;
+		}
+	}
+	return best;
+}
+
+/* Of the receives in the index that accept a message, the oldest. */
+INLINE receive *find_indexed_receive(mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source)
+{
+	receive *best = older(m, t, bits, source, 0, NULL);
+	if (best != NULL && m->hints & MBMATCH_ALLOW_OVERTAKING) {
+		return best;
+	}
+	best = older(m, t, bits, MBMATCH_ANY_SOURCE, 1, best);
+	best = older(m, t, bits & ~m->tag_mask, source, 2, best);
+	best = older(m, t, bits & ~m->tag_mask, MBMATCH_ANY_SOURCE, 3, best);
+	return m->kinds[MBMATCH_MASKED] == 0 ? best : older_masked(m, bits, source, best);
+}
+
+INLINE receive *append_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+{
+	r->entry.bits = bits & ~ignore;
+	r->entry.source = source;
+	r->entry.state = kind;
+	r->ignore = ignore;
+	r->age = m->age++;
+	if (kind != 0) {
+		m->kinds[kind]++;
+		m->kinds[0]++;
+	}
+	m->posted_length++;
+	append(&m->posted, &r->entry);
+	return r;
+}
+
+/* Returns NULL, as what a post that queues its receive returns. */
+RARE message *link_youngest_receive(mbmatch_t *m)
+{
+	link_receive(m, m->indexes, (receive *) m->posted.prev);
+	return NULL;
+}
+
+RARE message *queue_indexed_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	struct mbmatch_index *x = m->indexes;
+	const entry *last = m->posted.prev;
+	append_receive(m, r, bits, ignore, source, kind_of(m, ignore, source));
+	if (x->cursor == last && (--x->warm > 0 || stays_warm(x, m->posted_length))) {
+		return link_youngest_receive(m);
+	}
+	return NULL;
+}
+
+RARE message *queue_indexed_exact_receive(mbmatch_t *m, receive *r, uint64_t bits, uint32_t source)
+{
+	struct mbmatch_index *x = m->indexes;
+	const entry *last = m->posted.prev;
+	append_receive(m, r, bits, 0, source, 0);
+	if (x->cursor != last) {
+		return NULL;
+	}
+	if (UNLIKELY(--x->warm <= 0)) {
+		return stays_warm(x, m->posted_length) ? link_youngest_receive(m) : NULL;
+	}
+	if (UNLIKELY(x->table->old != NULL)) {
+		return link_youngest_receive(m);
+	}
+	struct form form = form_of_receives();
+	return UNLIKELY(insert(x, x->table, form, &r->entry)) ? (message *) grow_table(m, x) : NULL;
+}
+
+INLINE message *queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	if (LIKELY(ignore == 0 && source != MBMATCH_ANY_SOURCE)) {
+		if (m->indexes != NULL) {
+			return queue_indexed_exact_receive(m, r, bits, source);
+		}
+		append_receive(m, r, bits, 0, source, 0);
+		return NULL;
+	}
+	if (m->indexes != NULL) {
+		return queue_indexed_receive(m, r, bits, ignore, source);
+	}
+	append_receive(m, r, bits, ignore, source, kind_of(m, ignore, source));
+	return NULL;
+}
+
+/*
+ * Unexpected messages
+ */
+
+INLINE bool message_fits(const entry *e, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	return ((e->bits ^ bits) & ~ignore) == 0 && (e->source == source || source == MBMATCH_ANY_SOURCE);
+}
+
+INLINE message *leave_messages(mbmatch_t *m, message *e)
+{
+	m->unexpected_length--;
+	leave(&e->entry);
+	return e;
+}
+
+INLINE void unlink_message(mbmatch_t *m, message *e, unsigned kind)
+{
+	if (e->entry.state & 1u << kind) {
+		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		leave_cursor(x, &e->entry);
+		unlink_entry(x->table, form_of_messages(m, kind), &e->entry);
+	}
+}
+
+RARE message *remove_indexed_message(mbmatch_t *m, message *e)
+{
+	unlink_message(m, e, 0);
+	unlink_message(m, e, 1);
+	unlink_message(m, e, 2);
+	unlink_message(m, e, 3);
+	return leave_messages(m, e);
+}
+
+INLINE message *remove_message(mbmatch_t *m, message *e)
+{
+	return e->entry.state != 0 ? remove_indexed_message(m, e) : leave_messages(m, e);
+}
+
+/* Searches the messages from `e` on, none of which is in the index of this kind. */
+RARE message *walk_messages(mbmatch_t *m, entry *e, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+{
+	entry *end = end_of(&m->unexpected);
+	struct mbmatch_index *x = m->indexes == NULL || kind == MBMATCH_MASKED ? NULL : &m->indexes[MESSAGES + kind];
+	size_t passed = 0;
+	for (; e != end && passed <= MBMATCH_SHORT; e = e->next, passed++) {
+		if (message_fits(e, bits, ignore, source)) {
+			return (message *) e;
+		}
+	}
+	if (e != end && x != NULL && x->debt >= DEBT && has_table(m, x)) {
+		struct form form = form_of_messages(m, kind);
+		x->debt = 0;
+		x->warm = WARM;
+		for (entry *into = x->cursor->next; into != e; into = into->next) {
+			link_entry(m, x, form, into);
+		}
+		for (; e != end && !message_fits(e, bits, ignore, source); e = e->next) {
+			link_entry(m, x, form, e);
+		}
+	} else {
+		for (; e != end && !message_fits(e, bits, ignore, source); e = e->next) {
+			passed++;
+		}
+		if (passed > MBMATCH_SHORT && kind != MBMATCH_MASKED) {
+			pay(m, MESSAGES + kind, passed);
+		}
+	}
+	return e == end ? NULL : (message *) e;
+}
+
+/* Where the search of a kind begins to walk: behind what is in the index, and behind the oldest, which does not fit. */
+INLINE entry *walk_from(mbmatch_t *m, unsigned kind)
+{
+	if (m->indexes != NULL && kind != MBMATCH_MASKED) {
+		entry *cursor = m->indexes[MESSAGES + kind].cursor;
+		if (cursor != end_of(&m->unexpected)) {
+			return cursor->next;
+		}
+	}
+	return m->unexpected.next->next;
+}
+
+/* The rest of a search: what is not in the index. `r` is NULL for a search alone. */
+RARE message *post_walking(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	unsigned kind = kind_of(m, ignore, source);
+	message *found = walk_messages(m, walk_from(m, kind), bits, ignore, source, kind);
+	if (found != NULL) {
+		return remove_message(m, found);
+	}
+	return r == NULL ? NULL : queue_receive(m, r, bits, ignore, source);
+}
+
+/* The search of one kind of pattern in its index, and what follows. */
+INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+{
+	if (m->indexes == NULL) {
+		return post_walking(m, r, bits, ignore, source);
+	}
+	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	entry *cursor = x->cursor;
+	if (cursor != end_of(&m->unexpected)) {
+		struct form form = form_of_messages(m, kind);
+		links **from = find_key(x->table, form, kind & 2 ? bits & ~m->tag_mask : bits, source, 0), *leader = *from;
+		if (leader != NULL) {
+			message *e = (message *) entry_of(leader, form);
+			x->used = 1;
+			if (e->entry.state != 1u << kind) {
+				return remove_indexed_message(m, e);
+			}
+			unlink_leader(x->table, from, leader);
+			leave_cursor(x, &e->entry);
+			return leave_messages(m, e);
+		}
+		if (cursor == m->unexpected.prev) {
+			return r == NULL ? NULL : queue_indexed_receive(m, r, bits, ignore, source);
+		}
+	}
+	return post_walking(m, r, bits, ignore, source);
+}
+
+#define POST_OF_KIND(kind) \
+	RARE message *post_of_kind_##kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source) \
+	{ \
+		return post_of_kind(m, r, bits, ignore, source, kind); \
+	}
+POST_OF_KIND(0)
+POST_OF_KIND(1)
+POST_OF_KIND(2)
+POST_OF_KIND(3)
+#undef POST_OF_KIND
+
+/* The pattern of another kind. */
+RARE message *post_wildcard(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	message *oldest = (message *) m->unexpected.next;
+	if (message_fits(&oldest->entry, bits, ignore, source)) {
+		return remove_message(m, oldest);
+	}
+	if (ignore == 0) {
+		return post_of_kind_1(m, r, bits, ignore, source);
+	}
+	if (ignore == m->tag_mask) {
+		return source != MBMATCH_ANY_SOURCE ? post_of_kind_2(m, r, bits, ignore, source)
+		                                    : post_of_kind_3(m, r, bits, ignore, source);
+	}
+	return post_walking(m, r, bits, ignore, source);
+}
+
+/* A post, or with NULL for `r` a search alone. */
+INLINE message *post(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	message *oldest = (message *) m->unexpected.next;
+	if (&oldest->entry == end_of(&m->unexpected)) {
+		return r == NULL ? NULL : queue_receive(m, r, bits, ignore, source);
+	}
+	if (ignore != 0 || source == MBMATCH_ANY_SOURCE) {
+		return post_wildcard(m, r, bits, ignore, source);
+	}
+	if (!(oldest->entry.state & 1) && oldest->entry.bits == bits && oldest->entry.source == source) {
+		return remove_message(m, oldest);
+	}
+	return post_of_kind_0(m, r, bits, 0, source);
+}
+
+INLINE void append_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	e->entry.bits = bits;
+	e->entry.source = source;
+	e->entry.state = 0;
+	m->unexpected_length++;
+	append(&m->unexpected, &e->entry);
+}
+
+/* Takes the youngest message into an index that has all others, of which the youngest is `last`. */
+INLINE void link_message(mbmatch_t *m, message *e, const entry *last, unsigned kind)
+{
+	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	if (x->cursor == last && (--x->warm > 0 || stays_warm(x, m->unexpected_length))) {
+		link_entry(m, x, form_of_messages(m, kind), &e->entry);
+	}
+}
+
+/* Returns NULL, as what an arrival that queues its message returns. */
+RARE receive *queue_indexed_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	const entry *last = m->unexpected.prev;
+	append_message(m, e, bits, source);
+	link_message(m, e, last, 0);
+	link_message(m, e, last, 1);
+	link_message(m, e, last, 2);
+	link_message(m, e, last, 3);
+	return NULL;
+}
+
+/* No index but the exact one has a table. */
+RARE receive *queue_exactly_indexed_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	struct mbmatch_index *x = &m->indexes[MESSAGES];
+	const entry *last = m->unexpected.prev;
+	append_message(m, e, bits, source);
+	if (x->cursor != last) {
+		return NULL;
+	}
+	if (UNLIKELY(--x->warm <= 0 || x->table->old != NULL)) {
+		x->warm++;
+		link_message(m, e, last, 0);
+		return NULL;
+	}
+	struct form form = form_of_messages(m, 0);
+	return UNLIKELY(insert(x, x->table, form, &e->entry)) ? (receive *) grow_table(m, x) : NULL;
+}
+
+/* `e` is NULL for a search alone. */
+INLINE receive *queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	if (e == NULL) {
+		return NULL;
+	}
+	if (UNLIKELY(m->unexpected_length >= m->limit)) {
+		e->entry.next = NULL;
+		return NULL;
+	}
+	if (m->indexes != NULL) {
+		return m->indexed_kinds == 1 ? queue_exactly_indexed_message(m, e, bits, source)
+		                             : queue_indexed_message(m, e, bits, source);
+	}
+	append_message(m, e, bits, source);
+	return NULL;
+}
+
+/* The rest of a search: what is not in the index. */
+RARE receive *arrive_walking(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	struct mbmatch_index *x = m->indexes;
+	entry *from = x != NULL && x->cursor != end_of(&m->posted) ? x->cursor : m->posted.next; /* which does not fit */
+	receive *found = walk_receives(m, from->next, bits, source);
+	return found != NULL ? found : queue_message(m, e, bits, source);
+}
+
+/* The index has receives of several kinds. */
+RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	struct mbmatch_index *x = m->indexes;
+	receive *r = (receive *) m->posted.next;
+	if (!receive_accepts(r, bits, source)) {
+		r = find_indexed_receive(m, x->table, bits, source);
+	}
+	if (r != NULL) {
+		x->used = 1;
+		return matched_receive(m, r);
+	}
+	return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
+}
+
+/* The oldest receive is in the index. */
+RARE receive *arrive_indexed(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	struct mbmatch_index *x = m->indexes;
+	if (m->kinds[0] != 0) {
+		return arrive_among_kinds(m, e, bits, source);
+	}
+	struct table *t = x->table;
+	links **from = find_key(t, form_of_receives(), bits, source, 0), *leader = *from;
+	if (leader == NULL) {
+		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
+	}
+	receive *r = (receive *) entry_of(leader, form_of_receives());
+	x->used = 1;
+	if (UNLIKELY(r->entry.state & MBMATCH_STAYS)) {
+		return r;
+	}
+	unlink_leader(t, from, leader);
+	leave_cursor(x, &r->entry);
+	m->posted_length--;
+	leave(&r->entry);
+	return r;
+}
+
+/* An arrival, or with NULL for `e` a search alone. */
+INLINE receive *arrive(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	receive *oldest = (receive *) m->posted.next;
+	if (&oldest->entry == end_of(&m->posted)) {
+		return queue_message(m, e, bits, source);
+	}
+	if (oldest->entry.state & MBMATCH_INDEXED) {
+		return arrive_indexed(m, e, bits, source);
+	}
+	if (receive_accepts(oldest, bits, source)) {
+		return UNLIKELY(oldest->entry.state & MBMATCH_STAYS) ? oldest : leave_receives(m, oldest);
+	}
+	return arrive_walking(m, e, bits, source);
+}
+
+/*
+ * Checks
+ */
+
+#ifdef MBMATCH_CHECK
+static const char *place_file = "?";
+static int place_line;
+
+void mbmatch_at(const char *file, int line)
+{
+	place_file = file;
+	place_line = line;
+}
+
+#ifdef __GNUC__
+__attribute__((weak))
+#endif
+void mbmatch_failed(const char *what, const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: mbmatch: %s\n", file, line, what);
+	abort();
+}
+
+static void expect(bool condition, const char *what)
+{
+	if (!condition) {
+		mbmatch_failed(what, place_file, place_line);
+	}
+}
+
+/* Verifies the links and the length of a queue. Returns whether `wanted` is in it. */
+static bool check_queue(const mbmatch_queue_t *queue, size_t length, const void *wanted)
+{
+	const entry *end = (const entry *) (const void *) queue, *last = end;
+	size_t seen = 0;
+	bool found = false;
+	for (const entry *e = queue->next; e != end; last = e, e = e->next, seen++) {
+		expect(e != NULL && e->prev == last && seen < length, "a queued node was changed, freed or queued elsewhere");
+		found |= (const void *) e == wanted;
+	}
+	expect(queue->prev == last && seen == length, "a queued node was changed, freed or queued elsewhere");
+	return found;
+}
+
+static void check_matcher(const mbmatch_t *m)
+{
+	expect(m->magic == MBMATCH_MAGIC && m->layout == MBMATCH_LAYOUT, "this is no matcher, or it was destroyed");
+	check_queue(&m->posted, m->posted_length, NULL);
+	check_queue(&m->unexpected, m->unexpected_length, NULL);
+}
+
+static void check_pattern(const mbmatch_t *m, uint64_t ignore, uint32_t source)
+{
+	check_matcher(m);
+	expect(source != MBMATCH_ANY_SOURCE || !(m->hints & MBMATCH_NO_ANY_SOURCE),
+	       "a pattern is from any source, which the hint MBMATCH_NO_ANY_SOURCE excludes");
+	expect(ignore == 0 || !(m->hints & MBMATCH_NO_ANY_TAG),
+	       "a pattern ignores bits, which the hint MBMATCH_NO_ANY_TAG excludes");
+}
+
+static void check_new(const mbmatch_t *m, const void *node)
+{
+	expect(node != NULL, "the node is NULL");
+	expect(!check_queue(&m->posted, m->posted_length, node) &&
+	           !check_queue(&m->unexpected, m->unexpected_length, node),
+	       "the node is queued already");
+}
+
+#define CHECK_MATCHER(m) check_matcher(m)
+#define CHECK_PATTERN(m, ignore, source) check_pattern(m, ignore, source)
+#define CHECK_POST(m, r, bits, ignore, source) (check_pattern(m, ignore, source), check_new(m, r))
+#define CHECK_ARRIVE(m, e, bits, source) (check_matcher(m), check_new(m, e))
+#define CHECK_QUEUED(queue, length, node) expect(check_queue(queue, length, node), "the node is not in this queue")
+#else
+#define CHECK_MATCHER(m) ((void) 0)
+#define CHECK_PATTERN(m, ignore, source) ((void) 0)
+#define CHECK_POST(m, r, bits, ignore, source) ((void) 0)
+#define CHECK_ARRIVE(m, e, bits, source) ((void) 0)
+#define CHECK_QUEUED(queue, length, node) ((void) 0)
+#endif
+
+/*
+ * The interface
+ */
+
+void mbmatch_init(mbmatch_t *m, uint64_t tag_mask, unsigned hints, const mbmatch_allocator_t *allocator)
+{
+	memset(m, 0, sizeof(*m));
+	m->magic = MBMATCH_MAGIC;
+	m->layout = MBMATCH_LAYOUT;
+	m->hints = (uint8_t) hints;
+	m->posted.next = m->posted.prev = end_of(&m->posted);
+	m->unexpected.next = m->unexpected.prev = end_of(&m->unexpected);
+	m->masked.next = m->masked.prev = &m->masked;
+	m->limit = UINT32_MAX;
+	m->tag_mask = tag_mask;
+	m->allocator = allocator;
+}
+
+int mbmatch_version(void)
+{
+	return MBMATCH_VERSION;
+}
+
+/* Frees the table of an index, in whose queue nothing waits or is searched any more. */
+static void free_index(mbmatch_t *m, unsigned k)
+{
+	struct mbmatch_index *x = &m->indexes[k];
+	free_table(m, x->table);
+	x->table = NULL;
+	x->warm = 0;
+	x->debt = x->used = 0;
+	if (k != RECEIVES) {
+		m->indexed_kinds &= (uint8_t) ~(1u << (k - MESSAGES));
+	}
+}
+
+void mbmatch_trim(mbmatch_t *m)
+{
+	if (m->indexes == NULL) {
+		return;
+	}
+	for (unsigned k = 0; k < INDEXES; k++) {
+		if ((k == RECEIVES ? m->posted_length : m->unexpected_length) == 0) {
+			free_index(m, k);
+		}
+	}
+	if (m->posted_length + m->unexpected_length == 0) {
+		release(m, m->indexes, INDEXES * sizeof(struct mbmatch_index));
+		m->indexes = NULL;
+	}
+}
+
+void mbmatch_destroy(mbmatch_t *m)
+{
+	m->posted_length = m->unexpected_length = 0;
+	mbmatch_trim(m);
+	m->magic = 0;
+}
+
+size_t mbmatch_memory(const mbmatch_t *m)
+{
+	size_t bytes = 0;
+	if (m->indexes != NULL) {
+		bytes = INDEXES * sizeof(struct mbmatch_index);
+		for (unsigned k = 0; k < INDEXES; k++) {
+			for (const struct table *t = m->indexes[k].table; t != NULL; t = t->old) {
+				bytes += bytes_of_table(t->mask + 1);
+			}
+		}
+	}
+	return bytes;
+}
+
+/*
+ * Counters. Each search is made a second time, in the list, to know how many entries it passes there.
+ */
+
+INLINE void count_search(mbmatch_queue_counters_t *counters, uint64_t compared)
+{
+	counters->searches++;
+	counters->compared += compared;
+	if (compared > counters->longest_search) {
+		counters->longest_search = compared;
+	}
+}
+
+INLINE void count_append(mbmatch_queue_counters_t *counters, uint64_t length)
+{
+	counters->appended++;
+	if (length > counters->longest) {
+		counters->longest = length;
+	}
+}
+
+static void count_search_of_receives(mbmatch_t *m, uint64_t bits, uint32_t source)
+{
+	uint64_t compared = 0;
+	for (receive *r = mbmatch_first_receive(m); r != NULL; r = mbmatch_next_receive(m, r)) {
+		compared++;
+		if (receive_accepts(r, bits, source)) {
+			break;
+		}
+	}
+	count_search(&m->counters->posted, compared);
+}
+
+static void count_search_of_messages(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	uint64_t compared = 0;
+	for (message *e = mbmatch_first_message(m); e != NULL; e = mbmatch_next_message(m, e)) {
+		compared++;
+		if (message_fits(&e->entry, bits, ignore, source)) {
+			break;
+		}
+	}
+	count_search(&m->counters->unexpected, compared);
+}
+
+RARE message *post_counted(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	size_t before = m->posted_length;
+	count_search_of_messages(m, bits, ignore, source);
+	message *found = post(m, r, bits, ignore, source);
+	if (m->posted_length > before) {
+		count_append(&m->counters->posted, m->posted_length);
+	}
+	return found;
+}
+
+RARE receive *arrive_counted(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	size_t before = m->unexpected_length;
+	count_search_of_receives(m, bits, source);
+	receive *found = arrive(m, e, bits, source);
+	if (m->unexpected_length > before) {
+		count_append(&m->counters->unexpected, m->unexpected_length);
+	}
+	return found;
+}
+
+message *mbmatch_post(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	CHECK_POST(m, r, bits, ignore, source);
+	return UNLIKELY(m->counters != NULL) ? post_counted(m, r, bits, ignore, source) : post(m, r, bits, ignore, source);
+}
+
+receive *mbmatch_arrive(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	CHECK_ARRIVE(m, e, bits, source);
+	return UNLIKELY(m->counters != NULL) ? arrive_counted(m, e, bits, source) : arrive(m, e, bits, source);
+}
+
+receive *mbmatch_take_receive(mbmatch_t *m, uint64_t bits, uint32_t source)
+{
+	CHECK_MATCHER(m);
+	return UNLIKELY(m->counters != NULL) ? arrive_counted(m, NULL, bits, source) : arrive(m, NULL, bits, source);
+}
+
+message *mbmatch_take_message(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	CHECK_PATTERN(m, ignore, source);
+	return UNLIKELY(m->counters != NULL) ? post_counted(m, NULL, bits, ignore, source)
+	                                     : post(m, NULL, bits, ignore, source);
+}
+
+int mbmatch_queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	CHECK_ARRIVE(m, e, bits, source);
+	queue_message(m, e, bits, source);
+	if (UNLIKELY(m->counters != NULL) && mbmatch_is_unexpected(e)) {
+		count_append(&m->counters->unexpected, m->unexpected_length);
+	}
+	return mbmatch_is_unexpected(e);
+}
+
+void mbmatch_queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	CHECK_POST(m, r, bits, ignore, source);
+	queue_receive(m, r, bits, ignore, source);
+	if (UNLIKELY(m->counters != NULL)) {
+		count_append(&m->counters->posted, m->posted_length);
+	}
+}
+
+message *mbmatch_probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	CHECK_PATTERN(m, ignore, source);
+	if (UNLIKELY(m->counters != NULL)) {
+		count_search_of_messages(m, bits, ignore, source);
+	}
+	message *oldest = mbmatch_first_message(m);
+	if (oldest == NULL || message_fits(&oldest->entry, bits, ignore, source)) {
+		return oldest;
+	}
+	unsigned kind = kind_of(m, ignore, source);
+	if (m->indexes != NULL && kind != MBMATCH_MASKED) {
+		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		if (x->cursor != end_of(&m->unexpected)) {
+			struct form form = form_of_messages(m, kind);
+			links *leader = *find_key(x->table, form, bits & form.keep, source, 0);
+			if (leader != NULL) {
+				message *e = (message *) entry_of(leader, form);
+				x->used = 1;
+				return e;
+			}
+		}
+	}
+	return walk_messages(m, walk_from(m, kind), bits, ignore, source, kind);
+}
+
+int mbmatch_cancel(mbmatch_t *m, receive *r)
+{
+	CHECK_MATCHER(m);
+	if (r->entry.next == NULL) {
+		return 0;
+	}
+	CHECK_QUEUED(&m->posted, m->posted_length, r);
+	remove_receive(m, r);
+	return 1;
+}
+
+int mbmatch_discard(mbmatch_t *m, message *e)
+{
+	CHECK_MATCHER(m);
+	if (e->entry.next == NULL) {
+		return 0;
+	}
+	CHECK_QUEUED(&m->unexpected, m->unexpected_length, e);
+	remove_message(m, e);
+	return 1;
+}
+
+/* Puts a message that left the index of a kind because its source changed back to where its age is. Those that are
+ * younger leave the index, unless no other message has its key. */
+static void relink_message(mbmatch_t *m, message *e, unsigned kind)
+{
+	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	struct form form = form_of_messages(m, kind);
+	if (*find_key_of(x->table, form, &e->entry) == NULL) {
+		entry *cursor = x->cursor;
+		link_entry(m, x, form, &e->entry);
+		x->cursor = cursor;
+		return;
+	}
+	e->entry.state &= ~form.state;
+	while (x->cursor != &e->entry) {
+		entry *younger = x->cursor;
+		unlink_entry(x->table, form, younger);
+		younger->state &= ~form.state;
+		x->cursor = younger->prev;
+	}
+	x->cursor = e->entry.prev;
+}
+
+receive *mbmatch_change_source(mbmatch_t *m, message *e, uint32_t source)
+{
+	CHECK_MATCHER(m);
+	CHECK_QUEUED(&m->unexpected, m->unexpected_length, e);
+	receive *found = mbmatch_take_receive(m, e->entry.bits, source);
+	if (found != NULL) {
+		remove_message(m, e);
+		return found;
+	}
+	for (unsigned kind = 0; kind < 4; kind += 2) {
+		if (e->entry.state & 1u << kind) {
+			unlink_entry(m->indexes[MESSAGES + kind].table, form_of_messages(m, kind), &e->entry);
+		}
+	}
+	e->entry.source = source;
+	for (unsigned kind = 0; kind < 4; kind += 2) {
+		if (e->entry.state & 1u << kind) {
+			relink_message(m, e, kind);
+		}
+	}
+	return NULL;
+}
+
+size_t mbmatch_remove_receives(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source,
+                               void (*removed)(void *context, receive *r), void *context)
+{
+	size_t count = 0;
+	CHECK_MATCHER(m);
+	for (receive *r = mbmatch_first_receive(m), *next; r != NULL; r = next) {
+		next = mbmatch_next_receive(m, r);
+		if ((r->ignore & ~ignore) == 0 && message_fits(&r->entry, bits, ignore, source)) {
+			remove_receive(m, r);
+			count++;
+			if (removed != NULL) {
+				removed(context, r);
+			}
+		}
+	}
+	return count;
+}
+
+size_t mbmatch_remove_messages(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source,
+                               void (*removed)(void *context, message *e), void *context)
+{
+	size_t count = 0;
+	CHECK_MATCHER(m);
+	for (message *e = mbmatch_first_message(m), *next; e != NULL; e = next) {
+		next = mbmatch_next_message(m, e);
+		if (message_fits(&e->entry, bits, ignore, source)) {
+			remove_message(m, e);
+			count++;
+			if (removed != NULL) {
+				removed(context, e);
+			}
+		}
+	}
+	return count;
+}
