@@ -467,45 +467,63 @@ RARE receive *walk_receives(mbmatch_t *m, entry *e, uint64_t bits, uint32_t sour
 	return e == end ? NULL : matched_receive(m, (receive *) e);
 }
 
+/* A receive that was found in the index, and where it is linked from if it is the leader of a group. */
+struct found {
+	receive *receive;
+	links **from;
+};
+
 /* The oldest receive of one kind in the index that has this key, if it is older than `best`. */
-INLINE receive *older(const mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source, uint32_t kind, receive *best)
+INLINE struct found older(const mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source, uint32_t kind,
+                          struct found best)
 {
 	if (kind == 0 || m->kinds[kind] != 0) {
-		links *found = *find_key(t, form_of_receives(), bits, source, kind);
-		if (found != NULL) {
-			receive *r = (receive *) entry_of(found, form_of_receives());
-			return best == NULL || r->age < best->age ? r : best;
+		links **from = find_key(t, form_of_receives(), bits, source, kind);
+		if (*from != NULL) {
+			receive *r = (receive *) entry_of(*from, form_of_receives());
+			if (best.receive == NULL || r->age < best.receive->age) {
+				best.receive = r;
+				best.from = from;
+			}
 		}
 	}
 	return best;
 }
 
 /* The oldest masked receive in the index that accepts a message, if it is older than `best`. */
-RARE receive *older_masked(mbmatch_t *m, uint64_t bits, uint32_t source, receive *best)
+RARE struct found older_masked(mbmatch_t *m, uint64_t bits, uint32_t source, struct found best)
 {
 	for (links *l = m->masked.next; l != &m->masked; l = l->next) {
 		receive *r = (receive *) entry_of(l, form_of_receives());
-		if (best != NULL && best->age < r->age) {
+		if (best.receive != NULL && best.receive->age < r->age) {
 			break;
 		}
 		if (receive_accepts(r, bits, source)) {
-			return r;
+			best.receive = r;
+			best.from = NULL;
+			break;
 		}
 	}
 	return best;
 }
 
 /* Of the receives in the index that accept a message, the oldest. */
-INLINE receive *find_indexed_receive(mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source)
+INLINE struct found find_indexed_receive(mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source)
 {
-	receive *best = older(m, t, bits, source, 0, NULL);
-	if (best != NULL && m->hints & MBMATCH_ALLOW_OVERTAKING) {
+	struct found best = {NULL, NULL};
+	best = older(m, t, bits, source, 0, best);
+	if (best.receive != NULL && m->hints & MBMATCH_ALLOW_OVERTAKING) {
 		return best;
 	}
 	best = older(m, t, bits, MBMATCH_ANY_SOURCE, 1, best);
-	best = older(m, t, bits & ~m->tag_mask, source, 2, best);
-	best = older(m, t, bits & ~m->tag_mask, MBMATCH_ANY_SOURCE, 3, best);
-	return m->kinds[MBMATCH_MASKED] == 0 ? best : older_masked(m, bits, source, best);
+	if (m->kinds[0] != m->kinds[1]) {
+		best = older(m, t, bits & ~m->tag_mask, source, 2, best);
+		best = older(m, t, bits & ~m->tag_mask, MBMATCH_ANY_SOURCE, 3, best);
+		if (UNLIKELY(m->kinds[MBMATCH_MASKED] != 0)) {
+			best = older_masked(m, bits, source, best);
+		}
+	}
+	return best;
 }
 
 INLINE receive *append_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
@@ -524,40 +542,40 @@ INLINE receive *append_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t
 	return r;
 }
 
-/* Returns NULL, as what a post that queues its receive returns. */
+/* Functions that queue an entry return NULL, as the post or arrival does that ends with them. */
+
+/* What is rare when the index takes the youngest receive in. */
 RARE message *link_youngest_receive(mbmatch_t *m)
 {
-	link_receive(m, m->indexes, (receive *) m->posted.prev);
+	struct mbmatch_index *x = m->indexes;
+	if (x->warm > 0 || stays_warm(x, m->posted_length)) {
+		link_receive(m, x, (receive *) m->posted.prev);
+	}
 	return NULL;
 }
 
-RARE message *queue_indexed_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+INLINE message *queue_indexed(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
 {
 	struct mbmatch_index *x = m->indexes;
 	const entry *last = m->posted.prev;
-	append_receive(m, r, bits, ignore, source, kind_of(m, ignore, source));
-	if (x->cursor == last && (--x->warm > 0 || stays_warm(x, m->posted_length))) {
+	append_receive(m, r, bits, ignore, source, kind);
+	if (x->cursor != last) {
+		return NULL;
+	}
+	if (UNLIKELY(--x->warm <= 0 || x->table->old != NULL || kind == MBMATCH_MASKED)) {
 		return link_youngest_receive(m);
 	}
-	return NULL;
+	return UNLIKELY(insert(x, x->table, form_of_receives(), &r->entry)) ? (message *) grow_table(m, x) : NULL;
 }
 
 RARE message *queue_indexed_exact_receive(mbmatch_t *m, receive *r, uint64_t bits, uint32_t source)
 {
-	struct mbmatch_index *x = m->indexes;
-	const entry *last = m->posted.prev;
-	append_receive(m, r, bits, 0, source, 0);
-	if (x->cursor != last) {
-		return NULL;
-	}
-	if (UNLIKELY(--x->warm <= 0)) {
-		return stays_warm(x, m->posted_length) ? link_youngest_receive(m) : NULL;
-	}
-	if (UNLIKELY(x->table->old != NULL)) {
-		return link_youngest_receive(m);
-	}
-	struct form form = form_of_receives();
-	return UNLIKELY(insert(x, x->table, form, &r->entry)) ? (message *) grow_table(m, x) : NULL;
+	return queue_indexed(m, r, bits, 0, source, 0);
+}
+
+RARE message *queue_indexed_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	return queue_indexed(m, r, bits, ignore, source, kind_of(m, ignore, source));
 }
 
 INLINE message *queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
@@ -684,12 +702,10 @@ INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t i
 		if (leader != NULL) {
 			message *e = (message *) entry_of(leader, form);
 			x->used = 1;
-			if (e->entry.state != 1u << kind) {
-				return remove_indexed_message(m, e);
-			}
 			unlink_leader(x->table, from, leader);
 			leave_cursor(x, &e->entry);
-			return leave_messages(m, e);
+			e->entry.state ^= 1u << kind;
+			return remove_message(m, e);
 		}
 		if (cursor == m->unexpected.prev) {
 			return r == NULL ? NULL : queue_indexed_receive(m, r, bits, ignore, source);
@@ -751,43 +767,54 @@ INLINE void append_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t sou
 	append(&m->unexpected, &e->entry);
 }
 
-/* Takes the youngest message into an index that has all others, of which the youngest is `last`. */
-INLINE void link_message(mbmatch_t *m, message *e, const entry *last, unsigned kind)
+/* What is rare when indexes take the youngest message in, for the kinds whose bits are set. */
+RARE receive *link_youngest_message(mbmatch_t *m, message *e, unsigned kinds)
 {
-	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
-	if (x->cursor == last && (--x->warm > 0 || stays_warm(x, m->unexpected_length))) {
-		link_entry(m, x, form_of_messages(m, kind), &e->entry);
+	for (unsigned kind = 0; kind < 4; kind++) {
+		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		if (!(kinds & 1u << kind)) {
+			continue;
+		}
+		if (e->entry.state & 1u << kind) {
+			grow_table(m, x);
+		} else if (x->warm > 0 || stays_warm(x, m->unexpected_length)) {
+			link_entry(m, x, form_of_messages(m, kind), &e->entry);
+		}
 	}
+	return NULL;
 }
 
-/* Returns NULL, as what an arrival that queues its message returns. */
+/* Takes the youngest message into an index that has all others, of which the youngest is `last`. Returns the bit of
+ * the kind if something is left to do. */
+INLINE unsigned link_message(mbmatch_t *m, message *e, const entry *last, unsigned kind)
+{
+	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	if (x->cursor != last) {
+		return 0;
+	}
+	bool rare = UNLIKELY(--x->warm <= 0 || x->table->old != NULL) ||
+	            UNLIKELY(insert(x, x->table, form_of_messages(m, kind), &e->entry));
+	return rare ? 1u << kind : 0;
+}
+
 RARE receive *queue_indexed_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
 	const entry *last = m->unexpected.prev;
+	unsigned kinds = m->indexed_kinds, rest = 0;
 	append_message(m, e, bits, source);
-	link_message(m, e, last, 0);
-	link_message(m, e, last, 1);
-	link_message(m, e, last, 2);
-	link_message(m, e, last, 3);
-	return NULL;
+	rest |= kinds & 1 ? link_message(m, e, last, 0) : 0;
+	rest |= kinds & 2 ? link_message(m, e, last, 1) : 0;
+	rest |= kinds & 4 ? link_message(m, e, last, 2) : 0;
+	rest |= kinds & 8 ? link_message(m, e, last, 3) : 0;
+	return UNLIKELY(rest != 0) ? link_youngest_message(m, e, rest) : NULL;
 }
 
 /* No index but the exact one has a table. */
 RARE receive *queue_exactly_indexed_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
-	struct mbmatch_index *x = &m->indexes[MESSAGES];
 	const entry *last = m->unexpected.prev;
 	append_message(m, e, bits, source);
-	if (x->cursor != last) {
-		return NULL;
-	}
-	if (UNLIKELY(--x->warm <= 0 || x->table->old != NULL)) {
-		x->warm++;
-		link_message(m, e, last, 0);
-		return NULL;
-	}
-	struct form form = form_of_messages(m, 0);
-	return UNLIKELY(insert(x, x->table, form, &e->entry)) ? (receive *) grow_table(m, x) : NULL;
+	return UNLIKELY(link_message(m, e, last, 0) != 0) ? link_youngest_message(m, e, 1) : NULL;
 }
 
 /* `e` is NULL for a search alone. */
@@ -821,15 +848,22 @@ RARE receive *arrive_walking(mbmatch_t *m, message *e, uint64_t bits, uint32_t s
 RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
 	struct mbmatch_index *x = m->indexes;
-	receive *r = (receive *) m->posted.next;
-	if (!receive_accepts(r, bits, source)) {
-		r = find_indexed_receive(m, x->table, bits, source);
+	struct table *t = x->table;
+	struct found best = find_indexed_receive(m, t, bits, source);
+	receive *r = best.receive;
+	if (r == NULL) {
+		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
 	}
-	if (r != NULL) {
-		x->used = 1;
-		return matched_receive(m, r);
+	x->used = 1;
+	if (UNLIKELY(r->entry.state & MBMATCH_STAYS)) {
+		return r;
 	}
-	return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
+	if (UNLIKELY(best.from == NULL)) {
+		return remove_indexed_receive(m, r);
+	}
+	unlink_leader(t, best.from, &r->link);
+	leave_cursor(x, &r->entry);
+	return leave_receives(m, r);
 }
 
 /* The oldest receive is in the index. */
