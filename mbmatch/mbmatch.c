@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * How it works. Each queue is a doubly linked list in order of age. While it is short, and while matches are found near
- * its oldest entry, this is all, and a search walks. A search that passes more than MBMATCH_SHORT entries is paid for:
- * after DEBT entries in such searches, the queue gets an index.
+ * its oldest entry, this is all, and a search walks. Longer searches are counted: after MBMATCH_DEBT entries in such
+ * searches, the queue gets an index.
  *
  * An index (struct mbmatch_index) is a hash table of the entries from the oldest one to a cursor; later ones are not in
  * it yet. A search looks into the table first, because all that is there is older, and then walks from the cursor on.
  * The cursor moves on in two ways: such a walk takes the entries that it passes into the table, and a new entry is taken
- * in at once if the cursor is at the youngest one. Entries stop being taken in when the last WARM of them served no
- * search ("cold"); what is in the table stays until it is matched. So there is no state in which an index is built or
- * given up: both are a cursor that moves or does not.
+ * in at once if the cursor is at the youngest one. New entries are no longer taken in when the last MBMATCH_WARM of them
+ * served no search, or when the queue has become short; what is in the table stays until it is matched. So no state
+ * exists in which an index is built or given up: both are a cursor that moves or does not.
  *
  * The posted receives have one index, whose key is the kind of the pattern with bits and source: an arriving message
  * looks up one key for each kind that is posted, and takes the oldest of what it finds. The messages have up to four,
@@ -17,13 +17,15 @@
  * ignore bits than the tag mask are not in a table: receives are in a list of their own, which each arriving message
  * walks as far as it is older than what was found; as a probe or a receive they walk the messages.
  *
- * A bucket is a list of groups, one for each key. Two links an entry are enough, though a group must be left at its
- * tail and entered at its head, and passed in one step: `next` is the next entry of the group, and at its tail the
+ * A bucket is a list of groups, one for each key. Two links an entry are enough, although a group is appended to at its
+ * tail, taken from at its head, and passed in one step: `next` is the next entry of the group, and at its tail the
  * leader of the next group in the bucket; `prev` is the previous entry of the group, and at its leader the tail. Equal
  * keys are so in order of age, with the oldest one in front, and a bucket is as long as it has different keys.
  *
  * A table that has more keys than buckets is replaced by one of four times the size, which takes two buckets of the old
  * one with each new entry. Until then a bucket of the old one is where its entries are.
+ *
+ * Functions that are rarely called are not inlined, and called last: the others then save no registers.
  */
 #define MBMATCH_SOURCE
 #if defined(__GNUC__) && !defined(__clang__)
@@ -49,13 +51,24 @@
 #define RARE static
 #endif
 
+/* Tests set smaller ones, so that few entries reach all of the code. */
+#ifndef MBMATCH_DEBT
+#define MBMATCH_DEBT 128 /* entries passed in long searches before an index takes entries in */
+#define MBMATCH_WARM 1024 /* entries that an index takes in before it is looked at whether it was used */
+#define MBMATCH_FIRST_BUCKETS 32 /* of a table; a power of two */
+#endif
+
 enum {
-	DEBT = 128,         /* entries passed in long searches before an index takes entries in */
-	WARM = 1024,        /* entries that an index takes in without use before it stops */
-	FIRST_BUCKETS = 32, /* of a table */
-	GROWTH = 4,         /* times the size */
-	MOVED = 2           /* buckets with each new entry; at least buckets / (limit of the next size - limit) */
+	DEBT = MBMATCH_DEBT,
+	WARM = MBMATCH_WARM,
+	FIRST_BUCKETS = MBMATCH_FIRST_BUCKETS,
+	GROWTH = 4, /* times the buckets */
+	MOVED = 2   /* buckets with each new entry: all are moved before the next growth, 3 x buckets entries later */
 };
+
+_Static_assert(sizeof(mbmatch_receive_t) <= 64 && sizeof(mbmatch_message_t) <= 96 && sizeof(mbmatch_t) <= 128,
+               "nodes and matchers have the size that the README states");
+_Static_assert(MBMATCH_FIRST_BUCKETS % MOVED == 0, "buckets move in steps of MOVED");
 
 typedef mbmatch_entry_t entry;
 typedef mbmatch_link_t links;

@@ -46,7 +46,9 @@ extern "C" {
 #define MBMATCH_UNKNOWN_SOURCE UINT32_MAX
 
 /* Entries that a search of a queue passes before the queue may get a table. */
+#ifndef MBMATCH_SHORT
 #define MBMATCH_SHORT 16
+#endif
 
 /* The kind of a pattern: bit 0 is set for any source, bit 1 if it ignores exactly the tag mask. Patterns that ignore
  * other bits are of kind MBMATCH_MASKED. */
@@ -74,9 +76,9 @@ struct mbmatch_entry {
 
 typedef struct mbmatch_receive {
 	mbmatch_entry_t entry;
-	mbmatch_link_t link;
 	uint64_t ignore;
 	uint64_t age; /* a number that grows from receive to receive */
+	mbmatch_link_t link;
 } mbmatch_receive_t;
 
 typedef struct mbmatch_message {

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Every sequence of operations of a given length with at most five entries, beside two lists that are searched one by
+ * one. It is compiled with limits so small that these entries reach indexes, their growth and their end. `sequences
+ * LENGTH`: exits with 1 and the sequence at the first difference.
+ */
+#define MBMATCH_SHORT 0
+#define MBMATCH_DEBT 1
+#define MBMATCH_WARM 2
+#define MBMATCH_FIRST_BUCKETS 2
+#include "../mbmatch.c"
+
+enum { ENTRIES = 5, LONGEST = 16 };
+
+struct pattern {
+	uint64_t bits, ignore;
+	uint32_t source;
+};
+
+/* Exact in two keys, the three wildcards of MPI, and another mask. */
+static const struct pattern patterns[] = {
+    {1, 0, 0}, {2, 0, 1}, {1, 0, MBMATCH_ANY_SOURCE}, {0, 3, 1}, {0, 3, MBMATCH_ANY_SOURCE}, {0, 2, MBMATCH_ANY_SOURCE},
+};
+static const struct pattern envelopes[] = {{1, 0, 0}, {2, 0, 1}, {1, 0, 1}};
+enum { PATTERNS = sizeof(patterns) / sizeof(patterns[0]), ENVELOPES = sizeof(envelopes) / sizeof(envelopes[0]) };
+/* An operation is a number: posts, arrivals, probes, then cancels, discards and changes of source by place. */
+enum { PROBE = PATTERNS + ENVELOPES, CANCEL = PROBE + PATTERNS, DISCARD = CANCEL + ENTRIES, CHANGE = DISCARD + ENTRIES, OPERATIONS = CHANGE + ENTRIES };
+
+static mbmatch_t m;
+static mbmatch_receive_t receives[ENTRIES];
+static mbmatch_message_t messages[ENTRIES];
+static struct pattern of_receive[ENTRIES], of_message[ENTRIES];
+static int posted[ENTRIES], waiting[ENTRIES], posted_count, waiting_count, used;
+static int sequence[LONGEST], length;
+static unsigned long long ran, reached;
+
+static void need(bool condition, const char *what)
+{
+	if (condition) {
+		return;
+	}
+	fprintf(stderr, "sequences: %s, after", what);
+	for (int k = 0; k < length; k++) {
+		fprintf(stderr, " %d", sequence[k]);
+	}
+	fprintf(stderr, "\n");
+	exit(1);
+}
+
+static bool fits(const struct pattern *p, const struct pattern *e)
+{
+	return ((p->bits ^ e->bits) & ~p->ignore) == 0 && (p->source == MBMATCH_ANY_SOURCE || p->source == e->source);
+}
+
+static void remove_at(int *queue, int *count, int at)
+{
+	for (--*count; at < *count; at++) {
+		queue[at] = queue[at + 1];
+	}
+}
+
+static int oldest_message(const struct pattern *p)
+{
+	int at = 0;
+	while (at < waiting_count && !fits(p, &of_message[waiting[at]])) {
+		at++;
+	}
+	return at;
+}
+
+static int oldest_receive(const struct pattern *e)
+{
+	int at = 0;
+	while (at < posted_count && !fits(&of_receive[posted[at]], e)) {
+		at++;
+	}
+	return at;
+}
+
+/* Whether the operation exists in this state; runs it if so. */
+static bool run(int operation)
+{
+	if (operation < PATTERNS) {
+		const struct pattern *p = &patterns[operation];
+		const int at = oldest_message(p);
+		if (used == ENTRIES) {
+			return false;
+		}
+		const mbmatch_message_t *found = mbmatch_post(&m, &receives[used], p->bits, p->ignore, p->source);
+		if (at < waiting_count) {
+			need(found == &messages[waiting[at]] && found->entry.next == NULL, "a receive took another message");
+			remove_at(waiting, &waiting_count, at);
+		} else {
+			need(found == NULL, "a receive took a message that does not fit");
+			of_receive[used] = *p;
+			posted[posted_count++] = used;
+		}
+		used++;
+	} else if (operation < PROBE) {
+		const struct pattern *e = &envelopes[operation - PATTERNS];
+		const int at = oldest_receive(e);
+		if (used == ENTRIES) {
+			return false;
+		}
+		const mbmatch_receive_t *found = mbmatch_arrive(&m, &messages[used], e->bits, e->source);
+		if (at < posted_count) {
+			need(found == &receives[posted[at]] && found->entry.next == NULL, "a message took another receive");
+			remove_at(posted, &posted_count, at);
+		} else {
+			need(found == NULL, "a message took a receive that does not accept it");
+			of_message[used] = *e;
+			waiting[waiting_count++] = used;
+		}
+		used++;
+	} else if (operation < CANCEL) {
+		const struct pattern *p = &patterns[operation - PROBE];
+		const int at = oldest_message(p);
+		if (waiting_count < 2) {
+			return false;
+		}
+		need(mbmatch_probe(&m, p->bits, p->ignore, p->source) == (at < waiting_count ? &messages[waiting[at]] : NULL),
+		     "a probe found another message");
+	} else if (operation < DISCARD) {
+		const int at = operation - CANCEL;
+		if (at >= posted_count) {
+			return false;
+		}
+		need(mbmatch_cancel(&m, &receives[posted[at]]) == 1, "a receive was not cancelled");
+		remove_at(posted, &posted_count, at);
+	} else if (operation < CHANGE) {
+		const int at = operation - DISCARD;
+		if (at >= waiting_count) {
+			return false;
+		}
+		need(mbmatch_discard(&m, &messages[waiting[at]]) == 1, "a message was not discarded");
+		remove_at(waiting, &waiting_count, at);
+	} else {
+		const int at = operation - CHANGE;
+		if (at >= waiting_count) {
+			return false;
+		}
+		struct pattern *e = &of_message[waiting[at]];
+		e->source ^= 1;
+		const int receiver = oldest_receive(e);
+		const mbmatch_receive_t *found = mbmatch_change_source(&m, &messages[waiting[at]], e->source);
+		need(found == (receiver < posted_count ? &receives[posted[receiver]] : NULL), "a change of source took another receive");
+		if (found != NULL) {
+			remove_at(posted, &posted_count, receiver);
+			remove_at(waiting, &waiting_count, at);
+		}
+	}
+	return true;
+}
+
+/* The queues have the entries of the lists, in their order, and the links of both directions agree. */
+static void check(void)
+{
+	const mbmatch_receive_t *r = mbmatch_first_receive(&m);
+	for (int k = 0; k < posted_count; k++, r = mbmatch_next_receive(&m, r)) {
+		need(r == &receives[posted[k]] && r->entry.prev->next == &r->entry && r->entry.next->prev == &r->entry,
+		     "the receives are in another order");
+	}
+	need(r == NULL && (int) mbmatch_posted(&m) == posted_count, "there is another number of receives");
+	const mbmatch_message_t *e = mbmatch_first_message(&m);
+	for (int k = 0; k < waiting_count; k++, e = mbmatch_next_message(&m, e)) {
+		need(e == &messages[waiting[k]] && e->entry.prev->next == &e->entry && e->entry.next->prev == &e->entry,
+		     "the messages are in another order");
+	}
+	need(e == NULL && (int) mbmatch_unexpected(&m) == waiting_count, "there is another number of messages");
+}
+
+/* Runs the sequence so far from the start. */
+static bool replay(void)
+{
+	mbmatch_destroy(&m);
+	mbmatch_init(&m, 3, 0, NULL);
+	memset(receives, 0xa5, sizeof(receives));
+	memset(messages, 0xa5, sizeof(messages));
+	posted_count = waiting_count = used = 0;
+	for (int k = 0; k < length; k++) {
+		if (!run(sequence[k])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void extend(int longest)
+{
+	for (int operation = 0; operation < OPERATIONS; operation++) {
+		sequence[length++] = operation;
+		if (replay()) {
+			check();
+			ran++;
+			reached += m.indexes != NULL && (m.indexes[RECEIVES].table != NULL || m.indexed_kinds != 0);
+			if (length < longest) {
+				extend(longest);
+			}
+		}
+		length--;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const int longest = argc == 2 ? atoi(argv[1]) : 0;
+	if (longest < 1 || longest > LONGEST) {
+		fprintf(stderr, "usage: sequences LENGTH, from 1 to %d\n", LONGEST);
+		return 2;
+	}
+	mbmatch_init(&m, 3, 0, NULL);
+	extend(longest);
+	mbmatch_destroy(&m);
+	printf("%llu sequences, %llu with a table: no difference\n", ran, reached);
+	return reached > 0 ? 0 : 1;
+}
