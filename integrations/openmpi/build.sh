@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # usage: integrations/openmpi/build.sh [OUTPUT]
-# Builds Open MPI from Debian's source package, unmodified and with pml/ob1 on mbmatch. OUTPUT (default out/openmpi of
-# this repository) gets four folders, each with bin/mpicc and bin/mpirun:
+# Builds Open MPI from Debian's source package, unmodified and with the matching engine mbmatch. OUTPUT (default
+# out/openmpi of this repository) gets four folders, each with bin/mpicc and bin/mpirun:
 #
 #   plain      the unmodified library
-#   mbmatch    the same library; its component pml/ob1 is built on mbmatch
-#   long       as mbmatch, with searches that pass one entry before the matcher: programs of few entries reach it
-#   fault      as long, with a planted fault: a check of the order of matching must find it
+#   mbmatch    the same library; its component pml/ob1 is configured --with-pml-ob1-matching=mbmatch
+#   long       as mbmatch, with tables after searches that pass one entry: programs of few entries reach them
+#   fault      as long, with planted faults: checks of the order of matching and of revocation must find them
 #
-# The unmodified build takes about ten minutes on two idle cores and is kept in CACHE; a later call builds the component
-# alone. Only one component differs, since it is built as a plug-in: all else is the same file.
+# The unmodified build takes about ten minutes on two idle cores and is kept in CACHE. The patched source is configured
+# a second time, which takes three minutes and is kept as long as the patches are the same; a later call builds the
+# component alone. Only one component differs, since it is built as a plug-in: all else is the same file.
 #
 # Environment:
 #   SUITE      Debian's release with the source package (default trixie)
@@ -26,7 +27,7 @@ CACHE=$(realpath -m "${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/matchbench/openmpi
 JOBS=${JOBS:-$(nproc)}
 
 . "$here/../common.sh"
-needs dpkg-source gcc make perl python3 rustc
+needs autoconf automake dpkg-source gcc make patch perl
 lock_cache
 mkdir -p "$output"
 
@@ -41,15 +42,15 @@ version=${version//\~/-}
 tree=$CACHE/openmpi-$version
 # Options that decide what is compared, and what keeps the build short:
 # - the component pml/ob1 as a plug-in;
-# - no fault tolerance: pml/ob1 does not compile with it and a matching engine (both builds have none);
 # - PMIx and PRRTE of this source: configure takes those of the distribution if they are there, and older ones do not
 #   fit;
 # - no component for a network adapter, no Fortran, SHMEM or ROMIO.
+# shellcheck disable=SC2054 # commas within an option
 options=(
-  --prefix="$tree/plain" --enable-mca-dso=pml-ob1 --with-ft=no --with-pmix=internal --with-prrte=internal
+  --prefix="$tree/plain" --enable-mca-dso=pml-ob1 --with-pmix=internal --with-prrte=internal
   --enable-mpi-fortran=no --disable-oshmem --disable-io-romio --disable-sphinx --disable-debug-symbols
   --without-ucx --without-ofi --without-psm2 --without-slurm --with-treematch=no
-  --enable-mca-no-build=btl-uct,btl-usnic,btl-ofi,btl-ugni,btl-portals4,btl-smcuda,coll-hcoll,coll-ucc,coll-portals4,coll-ftagree,coll-monitoring,coll-spacc,coll-adapt,common-monitoring,osc-monitoring,pml-monitoring,pml-v,op-avx
+  --enable-mca-no-build=btl-uct,btl-usnic,btl-ofi,btl-ugni,btl-portals4,btl-smcuda,coll-hcoll,coll-ucc,coll-portals4,coll-monitoring,coll-spacc,coll-adapt,common-monitoring,osc-monitoring,pml-monitoring,pml-v,op-avx
 )
 wanted="$debian_version ${options[*]}"
 if [ "$(cat "$tree/built" 2>/dev/null)" != "$wanted" ]; then
@@ -65,18 +66,42 @@ if [ "$(cat "$tree/built" 2>/dev/null)" != "$wanted" ]; then
   echo "$wanted" >"$tree/built"
 fi
 
-echo "build.sh: building pml/ob1 of Open MPI $version on mbmatch"
-logged mbmatch make -C "$root/mbmatch" BUILD="$output/mbmatch-build" PREFIX="$output/mbmatch-installed" install
-python3 "$here/edit.py" "$tree/source" >"$CACHE/edit.log"
+# The patched source is configured in a copy of the build tree: the component is linked with the libraries that are there.
+# Open MPI's autogen.pl would need libtool, and would make the files of PMIx and PRRTE again, too. These are its commands
+# for the files of Open MPI itself; what it corrects in configure for compilers other than GCC is left out.
+configured="$wanted $(cat "$here"/patches/*.patch | sha256sum)"
+if [ "$(cat "$tree/configured" 2>/dev/null)" != "$configured" ]; then
+  echo "build.sh: configuring Open MPI $version --with-pml-ob1-matching=mbmatch, about three minutes"
+  rm -rf "$tree/configured" "$tree/source-mbmatch" "$tree/build-mbmatch"
+  cp -a "$tree/source" "$tree/source-mbmatch"
+  logged apply "$here/apply.sh" "$tree/source-mbmatch"
+  cd "$tree/source-mbmatch/config"
+  logged autogen autom4te --language=m4sh opal_get_version.m4sh -o opal_get_version.sh
+  chmod +x opal_get_version.sh
+  cd ..
+  logged autogen autoreconf --warnings=none -I config -I config/oac
+  cp -a "$tree/build" "$tree/build-mbmatch"
+  cd "$tree/build-mbmatch"
+  logged configure-mbmatch ../source-mbmatch/configure "${options[@]}" --with-pml-ob1-matching=mbmatch
+  echo "$configured" >"$tree/configured"
+fi
 
-# component NAME FLAGS: the component alone, in the build tree of the library; its objects are made again, because make
-# knows nothing of other flags or of another mbmatch.
+echo "build.sh: building pml/ob1 of Open MPI $version on mbmatch"
+engines=$tree/source-mbmatch/ompi/mca/pml/ob1/custommatch
+logged apply "$here/apply.sh" "$tree/source-mbmatch"
+
+# component NAME [FLAGS]: the component alone; its objects are made again, because make knows nothing of other flags.
 component() {
-  local ob1=$tree/build/ompi/mca/pml/ob1 installed=$output/mbmatch-installed
+  local ob1=$tree/build-mbmatch/ompi/mca/pml/ob1
   logged "component-$1" make -C "$ob1" clean
-  logged "component-$1" make -C "$ob1" -j"$JOBS" MBMATCH_CPPFLAGS="-DPML_OB1_MBMATCH -I$installed/include $2" \
-    MBMATCH_LIBS="-Wl,--exclude-libs,libmbmatch.a $installed/lib/libmbmatch.a -lgcc_s -lpthread -ldl"
+  logged "component-$1" make -C "$ob1" -j"$JOBS" AM_CPPFLAGS="${2:-}"
   install -D -m 755 "$ob1/.libs/mca_pml_ob1.so" "$output/$1/lib/mca_pml_ob1.so"
+}
+
+# shorten FILE TEXT OTHER: replaces a number in the copy of the library.
+shorten() {
+  grep -q "$2" "$engines/$1" || fail "$1 has no $2"
+  sed -i "s/$2/$3/" "$engines/$1"
 }
 
 # wrapped NAME: commands of the library. The launcher tells the ranks alone where to look for components first: PMIx and
@@ -94,9 +119,12 @@ wrapped() {
   done
 }
 
-component mbmatch ""
-component long "-DCUSTOM_MATCH_SHORT=1"
-component fault "-DPML_OB1_MBMATCH_FAULT -DCUSTOM_MATCH_SHORT=1"
+component mbmatch
+shorten mbmatch.h 'MBMATCH_SHORT 16' 'MBMATCH_SHORT 1'
+shorten mbmatch.c 'DEBT = 128' 'DEBT = 1'
+shorten mbmatch.c 'FIRST_BUCKETS = 32' 'FIRST_BUCKETS = 2'
+component long
+component fault -DPML_OB1_MBMATCH_FAULT
 for each in plain mbmatch long fault; do wrapped $each; done
 echo "$version" >"$output/version"
 ln -sfn "$tree/source" "$output/source"

@@ -1,37 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A planted fault, in builds with PML_OB1_MBMATCH_FAULT alone: a message takes the newest receive that accepts it. A
- * check of the order of matching that passes such a library is no check. */
+/*
+ * Planted faults, in builds with PML_OB1_MBMATCH_FAULT alone. A check that passes such a library is no check.
+ *
+ * - A message takes the newest receive that accepts it: the check of the order of matching must find it.
+ * - A revocation visits no message: senders that wait for a receive are not told, and the check of revocation must
+ *   find it.
+ */
 #ifndef PML_OB1_CUSTOM_MATCH_FAULT_H
 #define PML_OB1_CUSTOM_MATCH_FAULT_H
 
-struct custom_match_newest {
-	const mbmatch_envelope_t *envelope;
-	mbmatch_handle_t handle;
-};
-
-static inline int custom_match_note_newest(void *context, const mbmatch_queued_receive_t *receive)
+static inline mbmatch_receive_t *custom_match_take(mbmatch_t *matcher, uint64_t bits, uint32_t source)
 {
-	struct custom_match_newest *newest = (struct custom_match_newest *) context;
-	const mbmatch_pattern_t *pattern = &receive->pattern;
-	if (0 == ((pattern->bits ^ newest->envelope->bits) & ~pattern->ignore) &&
-	    (pattern->any_source || pattern->source == newest->envelope->source)) {
-		newest->handle = receive->handle;
+	mbmatch_receive_t *newest = NULL;
+	for (mbmatch_receive_t *at = mbmatch_first_receive(matcher); NULL != at; at = mbmatch_next_receive(matcher, at)) {
+		if (0 == ((at->entry.bits ^ bits) & ~at->ignore) &&
+		    (at->entry.source == source || MBMATCH_ANY_SOURCE == at->entry.source)) {
+			newest = at;
+		}
 	}
-	return MBMATCH_VISIT_KEEP;
+	if (NULL != newest) {
+		(void) mbmatch_cancel(matcher, newest);
+	}
+	return newest;
 }
 
-static inline mbmatch_status_t custom_match_take(mbmatch_t *matcher, const mbmatch_envelope_t *envelope, void **request)
+static inline mbmatch_message_t *custom_match_first_fragment(mbmatch_t *matcher)
 {
-	struct custom_match_newest newest = {.envelope = envelope, .handle = 0};
-	mbmatch_status_t status = mbmatch_visit_receives(matcher, custom_match_note_newest, &newest, NULL);
-	if (MBMATCH_OK != status) {
-		return status;
-	}
-	if (0 == newest.handle) {
-		return MBMATCH_NO_MATCH;
-	}
-	status = mbmatch_cancel(matcher, newest.handle, request);
-	return MBMATCH_OK == status ? MBMATCH_MATCHED : status;
+	(void) matcher;
+	return NULL;
 }
 
 #endif
