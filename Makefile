@@ -45,7 +45,7 @@ ALONE := env --unset=MAKEFLAGS --unset=MFLAGS
 CARGO := $(ALONE) cargo
 PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durations 10
 # Sources of the compiled module.
-RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
+RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mbmatch/mbmatch.c mbmatch/mbmatch.h mbmatch/build.rs mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
 .PHONY: help setup run test check python-checks python-tests rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean
 
@@ -115,8 +115,8 @@ recorder: .venv/tools.stamp
 bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries, the recorder, whole commands
 	# An engine as a shared library: its calls are measured beside those of the same engine built in.
 	cargo build --quiet --release --package mb-own --examples
-	cargo bench --workspace --exclude mb-py --exclude mb-measure --benches
-	cargo bench --package mb-measure --bench compare -- --csv $(CURDIR)/out/bench/mbmatch.csv
+	cargo bench --workspace --exclude mb-py --benches
+	$(MAKE) -C mbmatch bench BUILD=$(CURDIR)/out/bench/mbmatch
 	$(VENV)/python benches/commands.py
 	$(MAKE) -C recorder bench
 
@@ -124,7 +124,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
-PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored miri sanitizer aarch64 $(FUZZ_TARGETS:%=fuzz-%) \
+PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
   python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
@@ -153,21 +153,10 @@ nightly-alone-%: .venv/packages.stamp .venv/guest.stamp
 nightly-ignored: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	cargo test --release --workspace --exclude mb-py -- --ignored
 
-nightly-miri: .venv/sanitizers.stamp
-	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation" cargo +nightly miri test --quiet --package mbmatch --tests
-
-nightly-sanitizer: .venv/sanitizers.stamp
-	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet --release --package mbmatch --package mb-host_native --test lockstep --test oracle \
-	  --target $$(rustc -vV | sed -n 's/^host: //p') -- --include-ignored
-	# The C examples and the library that they call, both with every access checked.
-	$(MAKE) -C mbmatch check BUILD=$(CURDIR)/out/mbmatch-asan CFLAGS="-O1 -g -Wall -Wextra -Werror -fsanitize=address" \
-	  LDFLAGS=-fsanitize=address RUSTC="rustc +nightly" RUSTFLAGS=-Zsanitizer=address
-
-# The NEON code of mbmatch, on an emulated processor.
-nightly-aarch64: .venv/aarch64.stamp
-	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" CARGO_PROFILE_RELEASE_LTO=off \
-	  cargo test --quiet --release --package mbmatch --package mb-host_native --lib --tests --target aarch64-unknown-linux-gnu
+# mbmatch: 10^9 random operations, sequences of 8 operations, and its tests on an emulated processor.
+nightly-mbmatch: .venv/aarch64.stamp
+	$(MAKE) -C mbmatch check LONG=1 BUILD=$(CURDIR)/out/mbmatch
+	$(MAKE) -C mbmatch check CC=aarch64-linux-gnu-gcc EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu" SANITIZE= BUILD=$(CURDIR)/out/mbmatch-aarch64
 
 nightly-fuzz-%: .venv/sanitizers.stamp
 	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)

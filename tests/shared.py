@@ -85,10 +85,3 @@ def chip_recorder() -> Path:
     words = ["-C", str(ROOT / "recorder"), "chip", "CHIP_OPTIMIZATION=-O1"]
     made("guest-mpi/recorder", lambda folder: [*words, f"OUT={folder}"])
     return folder
-
-
-@cache
-def mbmatch() -> Path:
-    """Return the folder in which the library for C is built, without optimization unless tests are `FULL`."""
-    words = ["-C", str(ROOT / "mbmatch"), f"RUSTFLAGS={'' if FULL else '-C opt-level=0'}"]
-    return made("mbmatch-release" if FULL else "mbmatch", lambda folder: [*words, f"BUILD={folder}"])

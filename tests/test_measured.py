@@ -10,7 +10,7 @@ from matchbench.compare.result_tables import disturbed
 from matchbench.display import plots
 from matchbench.native_types import Measured
 
-ENGINES = ["host_native:list", "linear:software", "ideal", "host_native"]
+ENGINES = ["host_native:packed", "linear:software", "ideal", "host_native"]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def measured(comparison: mb.Comparison) -> pl.DataFrame:
 
 def test_measured_rows_come_last_in_the_order_named(comparison: mb.Comparison) -> None:
     default = mb.choose_engines(["host_native"])[0].preset
-    named = list(dict.fromkeys(["list", default]))
+    named = list(dict.fromkeys(["packed", default]))
     for trace in ("halo", "deep"):
         rows = comparison.results.filter(trace=trace)
         assert rows["timing"].to_list() == ["bound", "simulated"] + ["measured"] * len(named)
@@ -75,7 +75,7 @@ def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison)
     count = measured(comparison).height // 2
     for block in summary.blocks(comparison.results, comparison.measured):
         assert [row[0] for row in block.rows] == ["ideal:zero", "linear:software"]
-        assert block.measured[0][:2] == ("host_native:list", "measured")
+        assert block.measured[0][:2] == ("host_native:packed", "measured")
         assert all(len(row) == len(summary.MEASURED_COLUMNS) for row in block.measured)
         assert (len(block.measured), block.engines) == (count, count + 2)
         assert block.measured_title.endswith("not ranked")
@@ -86,7 +86,7 @@ def test_measured_rows_have_a_separate_table_and_axes(comparison: mb.Comparison)
     assert [bar.get_linestyle() for bar in native.patches] == ["--"] * count
     assert native.get_title("left") == "measured, not ranked"
     lines = {line.get_label(): line.get_linestyle() for line in figures["deep.latency"].axes[0].get_lines()}
-    assert (lines["linear:software"], lines["host_native:list"]) == ("-", "--")
+    assert (lines["linear:software"], lines["host_native:packed"]) == ("-", "--")
 
 
 def test_a_busy_host_is_reported() -> None:

@@ -60,9 +60,9 @@ def test_a_remark_names_library_transport_processor_ranks_and_date(comparison: m
 
 
 def test_the_row_on_this_host_and_the_stored_one_share_a_table(halo: mb.Trace) -> None:
-    comparison = mb.compare([halo], [PAIR[1], "host_native:list"])
+    comparison = mb.compare([halo], [PAIR[1], "host_native:packed"])
     block = next(summary.blocks(comparison.results, comparison.measured))
-    assert [row[0] for row in block.measured] == [PAIR[1], "host_native:list"]
+    assert [row[0] for row in block.measured] == [PAIR[1], "host_native:packed"]
     assert block.measured_title.startswith("measured on this host (")
     assert block.measured_title.endswith("); measured before, as the remarks say, not ranked")
     assert comparison.answer.trust.measured == 1

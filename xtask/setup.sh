@@ -4,7 +4,7 @@
 # Python environment `.venv`; `setup.sh packages` the packages of `.venv/packages.txt` in it; `setup.sh mpi` what the
 # tests also need: both MPIs, Fortran, C++ and Debian's mpi4py; `setup.sh lints` rustfmt and clippy; `setup.sh guest`
 # the cross compilers of guest programs and an emulator that they are compared with; `setup.sh mpis` the current Open
-# MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust with Miri and cargo-fuzz; `setup.sh
+# MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust and cargo-fuzz; `setup.sh
 # browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
 # libfabric, and an MPI that runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that
 # architecture and an emulator.
@@ -131,7 +131,7 @@ mpis() {
 sanitizers() {
   command -v rustup >/dev/null || fail "rustup is missing: a nightly Rust is installed with it (https://rustup.rs)"
   rustup toolchain list | grep -q '^nightly' || rustup toolchain install nightly --profile minimal
-  rustup +nightly component add miri rust-src
+  rustup +nightly component add rust-src
   command -v cargo-fuzz >/dev/null || cargo install --locked --quiet --root .venv cargo-fuzz
 }
 
@@ -140,8 +140,6 @@ aarch64() {
   need libc6-dev-arm64-cross links_c aarch64-linux-gnu-gcc c
   need qemu-user command -v qemu-aarch64
   provide
-  command -v rustup >/dev/null || fail "rustup is missing: the standard library of aarch64 is installed with it (https://rustup.rs)"
-  rustup target add aarch64-unknown-linux-gnu
 }
 
 # The services of the packages are not started: a test starts its own.
