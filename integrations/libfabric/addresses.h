@@ -4,7 +4,6 @@
 #define MBMATCH_LIBFABRIC_ADDRESSES_H
 
 #include "entry.h"
-#include "tagged.h"
 #include "untagged.h"
 
 /* The source of a message as its provider knows it now. */
@@ -29,53 +28,33 @@ static bool resolve(struct context *context, struct entry *entry) {
 
 /* A receive names the source already: the address was that of another process when it was posted. */
 static void start_for(struct context *context, struct entry *receive, struct entry *entry) {
+  if (receive->rx.peer_entry.flags & FI_MULTI_RECV) {
+    start_in(context, receive, entry);
+    return;
+  }
   const struct request request = request_of(&receive->rx.peer_entry);
-  remove_message(context, entry);
   fill(context, entry, &request);
   ofi_buf_free(receive);
-  if (start_tagged(entry)) FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message\n");
+  if (start(entry)) FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message\n");
 }
 
-static void resolve_tagged(struct context *context) {
-  struct dlist_entry *item, *next;
-  dlist_foreach_safe(&context->messages.entries, item, next) {
-    struct entry *entry = container_of(item, struct entry, all), *receive;
-    if (!resolve(context, entry)) continue;
-    const struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
-    if (take_receive(context, peer_entry->tag, peer_entry->addr, &receive) == MBMATCH_MATCHED) {
-      start_for(context, receive, entry);
-      continue;
-    }
-    const mbmatch_status_t status = change_source(context, entry);
-    if (status != MBMATCH_OK) failed(status);
-  }
-}
-
-static void resolve_untagged(struct context *context) {
-  struct dlist_entry *item;
-  dlist_foreach(&context->waiting, item) {
-    struct entry *entry = container_of(item, struct entry, all);
-    if (!resolve(context, entry)) continue;
-    struct source *source = source_at(context, entry->rx.peer_entry.addr);
-    if (!source) {
-      entry->rx.peer_entry.addr = FI_ADDR_UNSPEC;
-      context->unknown = true;
-      continue;
-    }
-    dlist_remove(&entry->of_source);
-    struct dlist_entry *before = &source->waiting;
-    while (before->prev != &source->waiting &&
-           container_of(before->prev, struct entry, of_source)->rx.seq_no > entry->rx.seq_no)
-      before = before->prev;
-    dlist_insert_tail(&entry->of_source, before);
+static void resolve_all(struct context *context, mbmatch_t *matcher) {
+  mbmatch_message_t *message = mbmatch_first_message(matcher), *next;
+  for (; message; message = next) {
+    next = mbmatch_next_message(matcher, message);
+    struct entry *entry = entry_of_message(message);
+    if (!resolve(context, entry) || !is_known(context, entry->rx.peer_entry.addr)) continue;
+    mbmatch_receive_t *receive =
+        mbmatch_change_source(matcher, message, source_of(context, entry->rx.peer_entry.addr));
+    if (receive) start_for(context, entry_of_receive(receive), entry);
   }
 }
 
 static __attribute__((noinline)) void settle_changes(struct context *context) {
   if (!__atomic_exchange_n(&context->changed, false, __ATOMIC_ACQ_REL) || !context->unknown) return;
   context->unknown = false;
-  resolve_tagged(context);
-  resolve_untagged(context);
+  resolve_all(context, &context->tagged);
+  resolve_all(context, &context->untagged);
 }
 
 /* Called at the beginning of each operation, which takes into account every address that became known before. */

@@ -6,11 +6,12 @@
 #
 #   plain          the unmodified library: lib, include, bin
 #   mbmatch/lib    the same library; the receive queues that its providers share are on mbmatch
-#   long/lib       as mbmatch, with queues that are short up to one entry: tests of few entries reach the matcher
+#   long/lib       as mbmatch, which makes a table for two entries and checks its calls: tests of few entries reach the
+#                  tables
 #   fault-NAME/lib as long, with the fault that faults/NAME.sed plants: check.sh must find it
 #   fabtests       libfabric's own tests, if they are in the source
 #
-# The unmodified build takes two to three minutes on two cores and is kept in CACHE; a later call compiles one file for
+# The unmodified build takes two to three minutes on two cores and is kept in CACHE; a later call compiles two files for
 # each library. All else is the same objects.
 #
 # Environment:
@@ -28,7 +29,7 @@ CACHE=$(realpath -m "${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/matchbench/libfabr
 JOBS=${JOBS:-$(nproc)}
 
 . "$here/../common.sh"
-needs autoreconf libtoolize gcc make nm python3 rustc
+needs autoreconf libtoolize gcc make nm python3
 lock_cache
 mkdir -p "$output"
 
@@ -76,15 +77,18 @@ if [ "$(cat "$tree/built" 2>/dev/null)" != "$wanted" ]; then
 fi
 
 python3 "$here/expect.py" "$source" || exit 2
-logged mbmatch make -C "$root/mbmatch" BUILD="$output/mbmatch-build" PREFIX="$output/mbmatch-installed" install
 libraries=$(sed -n 's/^LIBS = //p' "$build/Makefile")
+flags="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g"
 
-# library NAME FOLDER [FLAGS]: libfabric with FOLDER/srx.c in place of util_srx.c. Make knows nothing of other flags.
+# library NAME FOLDER MBMATCH: libfabric with FOLDER/srx.c in place of util_srx.c, and with MBMATCH/mbmatch.c. Make knows
+# nothing of other flags.
 library() {
-  local file=$source/prov/util/src/util_srx.c installed=$output/mbmatch-installed
+  local file=$source/prov/util/src/util_srx.c object=$parts/$1.o
+  # shellcheck disable=SC2086 # words
+  logged "mbmatch-$1" gcc -std=c11 $flags -fPIC -c -o "$object" "$3/mbmatch.c"
   cp "$2/srx.c" "$file"
-  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$installed/include ${3:-}" CFLAGS="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g" \
-    LIBS="$installed/lib/libmbmatch.a $libraries" src/libfabric.la
+  # -Wl: libtool takes no object that it has not made.
+  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$3" CFLAGS="$flags" LIBS="-Wl,$object $libraries" src/libfabric.la
   mkdir -p "$output/$1/lib"
   cp -a "$build"/src/.libs/libfabric.so* "$output/$1/lib"
   local missing
@@ -96,15 +100,21 @@ library() {
 rm -rf "$output/plain" "$output/fabtests"
 cp -a "$tree/plain" "$output/plain"
 [ ! -e "$tree/fabtests" ] || cp -a "$tree/fabtests" "$output/fabtests"
-library mbmatch "$here"
-library long "$here" -DSHORT_ENTRIES=1
+parts=$output/parts
+rm -rf "$parts"
+mkdir -p "$parts/long"
+library mbmatch "$here" "$root/mbmatch"
+sed 's/^#define MBMATCH_SHORT .*/#define MBMATCH_SHORT 1\n#define MBMATCH_CHECK/' "$root/mbmatch/mbmatch.h" >"$parts/long/mbmatch.h"
+sed 's/DEBT = [0-9]*,/DEBT = 2,/' "$root/mbmatch/mbmatch.c" >"$parts/long/mbmatch.c"
+grep -q '^#define MBMATCH_CHECK$' "$parts/long/mbmatch.h" && grep -q 'DEBT = 2,' "$parts/long/mbmatch.c" || fail "mbmatch has other constants: adapt build.sh"
+library long "$here" "$parts/long"
 for each in "$here"/faults/*.sed; do
   name=$(basename "$each" .sed)
-  folder=$output/mbmatch-build/$name
+  folder=$parts/$name
   mkdir -p "$folder"
   for file in "$here"/*.[ch]; do sed -f "$each" "$file" >"$folder/$(basename "$file")"; done
   ! cat "$here"/*.[ch] | cmp --silent - <(cat "$folder"/*.[ch]) || fail "$each changes nothing: adapt it to the sources"
-  library "fault-$name" "$folder" -DSHORT_ENTRIES=1
+  library "fault-$name" "$folder" "$parts/long"
 done
 version=$(sed -n 's/^AC_INIT(\[libfabric\], \[\([^]]*\)\].*/\1/p' "$source/configure.ac")
 echo "$version" >"$output/version"

@@ -13,32 +13,16 @@
 
 #include "mbmatch.h"
 
-/* Where an entry is. */
-enum place {
-  WITH_PROVIDER,    /* matched, or not yet queued: the peer provider holds it */
-  POSTED_TAGGED,    /* a receive in the tagged queues */
-  POSTED_UNTAGGED,  /* a receive in the lists */
-  WAITING_TAGGED,   /* a message in the tagged queues */
-  WAITING_UNTAGGED, /* a message in the lists */
-  CLAIMED           /* a message taken by FI_PEEK | FI_CLAIM */
-};
-
 /* A receive, or a message that no receive accepts yet. Its iovec and descriptor arrays follow it. */
 struct entry {
   struct util_rx_entry rx; /* first: providers hold a pointer to rx.peer_entry */
-  struct dlist_entry all;  /* among all receives, waiting or claimed messages of its kind */
   union {
-    struct dlist_entry of_source; /* untagged: among those of the same source */
-    mbmatch_handle_t handle;      /* tagged: in the matcher, if it has the queue */
+    mbmatch_receive_t receive;
+    mbmatch_message_t message;
+    struct dlist_entry claimed; /* among the messages taken by FI_PEEK | FI_CLAIM */
   };
-  enum place place;
+  bool is_claimed;
   bool used_up; /* a multi-receive buffer with too little space for another message */
-};
-
-/* The untagged receives and messages of one source. */
-struct source {
-  struct dlist_entry posted;
-  struct dlist_entry waiting;
 };
 
 /* A provider that shares the context and can tell the source of its messages. */
@@ -50,23 +34,11 @@ struct resolver {
 /* A context is shared by the provider that owns it and one or two peers. */
 enum { MAX_RESOLVERS = 16 };
 
-/* Tagged receives or messages; see tagged.h. */
-struct tagged_queue {
-  struct dlist_entry entries; /* oldest first */
-  size_t length;
-  bool in_matcher;
-};
-
 struct context {
   struct util_srx_ctx base; /* first: providers cast */
-  mbmatch_t *tagged;
-  struct tagged_queue receives, messages;
-  struct dlist_entry posted;      /* untagged receives */
-  struct dlist_entry waiting;     /* untagged messages */
-  struct source any;              /* its `posted` are the receives for any source */
-  struct ofi_dyn_arr sources;     /* struct source, by address */
+  mbmatch_t tagged;
+  mbmatch_t untagged; /* all bits are 0 */
   struct dlist_entry claimed;
-  uint64_t age;                   /* of the next untagged entry */
   bool tells_sources;             /* without FI_SOURCE and FI_DIRECTED_RECV, RxM does not know them */
   bool unknown;                   /* a message whose source was unknown may be waiting */
   bool changed;                   /* addresses were inserted since the last operation; atomic */
@@ -74,9 +46,6 @@ struct context {
   struct resolver resolvers[MAX_RESOLVERS];
   int resolver_count; /* atomic: read without the mutex, which writers hold */
 };
-
-/* The source of messages from an address that is not known (yet). */
-#define UNKNOWN MBMATCH_SOURCE_UNKNOWN
 
 static struct context *context_of(struct fid_peer_srx *srx) {
   return srx->ep_fid.fid.context;
@@ -90,15 +59,16 @@ static struct entry *entry_of(struct fi_peer_rx_entry *peer_entry) {
   return container_of(container_of(peer_entry, struct util_rx_entry, peer_entry), struct entry, rx);
 }
 
-/* ofi_array_at holds no greater index. Address vectors give none. */
 static bool is_known(const struct context *context, fi_addr_t addr) {
-  return context->base.dir_recv && addr <= OFI_IDX_MAX_INDEX;
+  return context->base.dir_recv && addr < MBMATCH_ANY_SOURCE;
 }
 
-/* Without FI_DIRECTED_RECV all messages have one source, which receives name: no wildcard is searched for. */
+/* FI_ADDR_UNSPEC, and with it each address that is not known, is any source in a receive, and an unknown one in a
+ * message: one number for mbmatch. Without FI_DIRECTED_RECV all messages have one source, which receives name: no
+ * wildcard is searched for. */
 static uint32_t source_of(const struct context *context, fi_addr_t addr) {
   if (!context->base.dir_recv) return 0;
-  return is_known(context, addr) ? (uint32_t)addr : UNKNOWN;
+  return is_known(context, addr) ? (uint32_t)addr : MBMATCH_UNKNOWN_SOURCE;
 }
 
 /* Entries */
@@ -108,7 +78,8 @@ static inline struct entry *new_entry(struct context *context) {
   if (!entry) return NULL;
   entry->rx.peer_entry.owner_context = NULL;
   entry->rx.multi_recv_ref = 0;
-  entry->place = WITH_PROVIDER;
+  entry->receive.entry.next = NULL; /* not queued; it is that of the message, too */
+  entry->is_claimed = false;
   entry->used_up = false;
   return entry;
 }
@@ -120,6 +91,14 @@ static void set_arrays(struct ofi_bufpool_region *region, void *buffer) {
   entry->rx.peer_entry.desc = (void **)(entry->rx.peer_entry.iov + context->base.iov_limit);
 }
 
+static struct entry *entry_of_receive(mbmatch_receive_t *receive) {
+  return MBMATCH_OBJECT(receive, struct entry, receive);
+}
+
+static struct entry *entry_of_message(mbmatch_message_t *message) {
+  return MBMATCH_OBJECT(message, struct entry, message);
+}
+
 /* What the caller of a receive passed. */
 struct request {
   const struct iovec *iov;
@@ -129,6 +108,16 @@ struct request {
   void *user;
   uint64_t flags;
 };
+
+/* That of a posted receive; a message that takes a part of a multi-receive buffer is none itself. */
+static struct request request_of(const struct fi_peer_rx_entry *receive) {
+  return (struct request){.iov = receive->iov,
+                          .desc = receive->desc,
+                          .count = receive->count,
+                          .addr = receive->addr,
+                          .user = receive->context,
+                          .flags = receive->flags & ~FI_MULTI_RECV};
+}
 
 static inline void set_request(struct fi_peer_rx_entry *to, const struct request *request) {
   /* Not memcpy: nearly always one. */
@@ -176,7 +165,6 @@ static int new_message(struct context *context, struct fid_peer_srx *srx, const 
 static int give(struct context *context, struct fid_peer_srx *srx, const struct fi_peer_match_attr *attr,
                 struct entry *entry, struct fi_peer_rx_entry **out) {
   struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
-  entry->place = WITH_PROVIDER;
   peer_entry->srx = srx;
   peer_entry->msg_size = MIN(peer_entry->msg_size, attr->msg_size);
   context->base.update_func(&context->base, &entry->rx);
@@ -187,29 +175,27 @@ static int give(struct context *context, struct fid_peer_srx *srx, const struct 
 /* A waiting message matched: prepares its entry for the receive. The provider is told to start it. */
 static inline void fill(struct context *context, struct entry *entry, const struct request *request) {
   struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
-  entry->place = WITH_PROVIDER;
   set_request(peer_entry, request);
   peer_entry->msg_size = MIN(peer_entry->msg_size, ofi_total_iov_len(request->iov, request->count));
   context->base.update_func(&context->base, &entry->rx);
 }
 
-static ssize_t start_tagged(struct entry *entry) {
-  return entry->rx.peer_entry.srx->peer_ops->start_tag(&entry->rx.peer_entry);
+static bool is_tagged(const struct entry *entry) {
+  return entry->rx.peer_entry.flags & FI_TAGGED;
 }
 
-static void discard(struct entry *entry, bool tagged) {
+static ssize_t start(struct entry *entry) {
   struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
   struct fi_ops_srx_peer *peer = peer_entry->srx->peer_ops;
-  if (tagged ? peer->discard_tag(peer_entry) : peer->discard_msg(peer_entry))
-    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not discard a message\n");
-  ofi_buf_free(entry);
+  return is_tagged(entry) ? peer->start_tag(peer_entry) : peer->start_msg(peer_entry);
 }
 
-/* The error of libfabric for a status of mbmatch, if it is neither a match nor the lack of one. */
-static int failed(mbmatch_status_t status) {
-  if (status == MBMATCH_NO_MEMORY) return -FI_ENOMEM;
-  FI_WARN(&core_prov, FI_LOG_EP_CTRL, "mbmatch: %s\n", mbmatch_strerror(status));
-  return -FI_EOTHER;
+static void discard(struct entry *entry) {
+  struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
+  struct fi_ops_srx_peer *peer = peer_entry->srx->peer_ops;
+  if (is_tagged(entry) ? peer->discard_tag(peer_entry) : peer->discard_msg(peer_entry))
+    FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not discard a message\n");
+  ofi_buf_free(entry);
 }
 
 #endif

@@ -34,7 +34,7 @@ OPTIONAL = {"next", "prev"}
 
 #: Structures that must have these members.
 NEEDED = {
-    (UTIL, "util_rx_entry"): {"peer_entry", "seq_no", "ignore", "multi_recv_ref"},
+    (UTIL, "util_rx_entry"): {"peer_entry", "ignore", "multi_recv_ref"},
     (UTIL, "util_srx_ctx"): {
         "peer_srx", "dir_recv", "min_multi_recv_size", "rx_op_flags", "rx_msg_flags", "iov_limit",
         "update_func", "cq", "rx_pool", "lock",

@@ -6,8 +6,8 @@
  * `ofi_util.h` declares of that file, with the behaviour that fi_tagged(3), fi_msg(3), fi_endpoint(3) and fi_peer(3)
  * document. README.md beside it describes the design.
  *
- * Tagged receives and messages are in one mbmatch matcher, unless they are few (tagged.h). Untagged ones have no tag to
- * search for and are in lists (untagged.h).
+ * Tagged receives and messages are in one matcher (tagged.h), untagged ones in another (untagged.h). Entries are of
+ * libfabric's pool and have the nodes of mbmatch in them, so that queueing one allocates nothing and cannot fail.
  *
  * Every function below runs under the lock of the receive context, except util_ep_srx_context and
  * addresses_have_changed.
@@ -22,47 +22,35 @@
 static int get_tagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **out) {
   struct context *context = context_of(srx);
   settle(context);
-  struct entry *receive;
-  const mbmatch_status_t status = take_receive(context, attr->tag, attr->addr, &receive);
-  if (status == MBMATCH_MATCHED) return give(context, srx, attr, receive, out);
-  if (status != MBMATCH_NO_MATCH) return failed(status);
+  struct entry *receive = take_receive(context, attr->tag, attr->addr);
+  if (receive) return give(context, srx, attr, receive, out);
   return new_message(context, srx, attr, FI_TAGGED | FI_RECV, out);
 }
 
 static int get_untagged(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr, struct fi_peer_rx_entry **out) {
   struct context *context = context_of(srx);
   settle(context);
-  struct entry *receive = oldest_receive(context, attr->addr);
+  struct entry *receive = take_untagged_receive(context, attr->addr);
   if (!receive) return new_message(context, srx, attr, FI_MSG | FI_RECV, out);
-  if (!(receive->rx.peer_entry.flags & FI_MULTI_RECV)) {
-    remove_untagged(receive);
-    return give(context, srx, attr, receive, out);
-  }
+  if (!(receive->rx.peer_entry.flags & FI_MULTI_RECV)) return give(context, srx, attr, receive, out);
   const struct request part = request_of(&receive->rx.peer_entry);
   struct entry *entry = new_receive(context, &part, 0, 0);
   if (!entry) return -FI_ENOMEM;
   cut(context, receive, attr->msg_size, entry);
-  if (receive->used_up) remove_untagged(receive);
   return give(context, srx, attr, entry, out);
 }
 
 static int queue_tagged_message(struct fi_peer_rx_entry *peer_entry) {
   struct context *context = context_of(peer_entry->srx);
   look_up_again(context, peer_entry);
-  const mbmatch_status_t status = queue_message(context, entry_of(peer_entry));
-  return status == MBMATCH_QUEUED ? FI_SUCCESS : failed(status);
+  queue_message(context, entry_of(peer_entry));
+  return FI_SUCCESS;
 }
 
 static int queue_untagged_message(struct fi_peer_rx_entry *peer_entry) {
   struct context *context = context_of(peer_entry->srx);
-  struct entry *entry = entry_of(peer_entry);
   look_up_again(context, peer_entry);
-  struct source *source = source_at(context, peer_entry->addr);
-  if (!source) return -FI_ENOMEM;
-  entry->rx.seq_no = context->age++;
-  entry->place = WAITING_UNTAGGED;
-  dlist_insert_tail(&entry->all, &context->waiting);
-  dlist_insert_tail(&entry->of_source, &source->waiting);
+  mbmatch_queue_message(&context->untagged, &entry_of(peer_entry)->message, 0, source_of(context, peer_entry->addr));
   return FI_SUCCESS;
 }
 
@@ -71,9 +59,9 @@ static void free_entry(struct fi_peer_rx_entry *peer_entry) {
   struct entry *entry = entry_of(peer_entry);
   struct entry *buffer = peer_entry->owner_context;
   /* Newer providers free messages that wait, when they lose a peer. */
-  if (entry->place == WAITING_TAGGED) remove_message(context, entry);
-  if (entry->place == WAITING_UNTAGGED) remove_untagged(entry);
-  if (entry->place == CLAIMED) dlist_remove(&entry->all);
+  if (entry->is_claimed) dlist_remove(&entry->claimed);
+  else if (mbmatch_is_unexpected(&entry->message))
+    mbmatch_discard(is_tagged(entry) ? &context->tagged : &context->untagged, &entry->message);
   ofi_buf_free(entry);
   if (buffer && !--buffer->rx.multi_recv_ref && buffer->used_up) release_buffer(context, buffer);
 }
@@ -97,24 +85,29 @@ static inline bool is_refused(const struct context *context, const struct reques
 }
 
 static ssize_t peek(struct context *context, struct wanted wanted, const struct request *request) {
-  struct entry *entry;
-  const mbmatch_status_t status = find_message(context, wanted, &entry);
-  if (status == MBMATCH_NO_MATCH) return ofi_peer_cq_write_error_peek(context->base.cq, wanted.tag, request->user);
-  if (status != MBMATCH_MATCHED) return failed(status);
+  struct entry *entry = find_message(context, wanted);
+  if (!entry) return ofi_peer_cq_write_error_peek(context->base.cq, wanted.tag, request->user);
   const struct fi_peer_rx_entry *peer_entry = &entry->rx.peer_entry;
   if (request->flags & FI_CLAIM) ((struct fi_context *)request->user)->internal[0] = entry;
   /* If there is no space for the completion, the message is not taken. */
   const int ret = ofi_peer_cq_write(context->base.cq, request->user, peer_entry->flags, peer_entry->msg_size, NULL,
                                     peer_entry->cq_data, peer_entry->tag, peer_entry->addr);
   if (ret || !(request->flags & (FI_CLAIM | FI_DISCARD))) return ret;
-  remove_message(context, entry);
+  mbmatch_discard(&context->tagged, &entry->message);
   if (request->flags & FI_DISCARD) {
-    discard(entry, true);
+    discard(entry);
   } else {
-    entry->place = CLAIMED;
-    dlist_insert_tail(&entry->all, &context->claimed);
+    entry->is_claimed = true;
+    dlist_insert_tail(&entry->claimed, &context->claimed);
   }
   return FI_SUCCESS;
+}
+
+/* The memory of the link is that of the node, which must not look like a queued one. */
+static void leave_claimed(struct entry *entry) {
+  dlist_remove(&entry->claimed);
+  entry->is_claimed = false;
+  entry->message.entry.next = NULL;
 }
 
 static ssize_t use_claimed(struct context *context, const struct request *request) {
@@ -124,29 +117,25 @@ static ssize_t use_claimed(struct context *context, const struct request *reques
                                       entry->rx.peer_entry.msg_size, NULL, 0, entry->rx.peer_entry.tag,
                                       entry->rx.peer_entry.addr);
     if (ret) return ret;
-    dlist_remove(&entry->all);
-    discard(entry, true);
+    leave_claimed(entry);
+    discard(entry);
     return FI_SUCCESS;
   }
-  dlist_remove(&entry->all);
+  leave_claimed(entry);
   fill(context, entry, request);
-  return start_tagged(entry);
+  return start(entry);
 }
 
 static ssize_t receive_tagged(struct context *context, struct wanted wanted, const struct request *request) {
-  struct entry *entry;
-  mbmatch_status_t status = take_message(context, wanted, &entry);
-  if (status == MBMATCH_MATCHED) {
+  struct entry *entry = take_message(context, wanted);
+  if (entry) {
     fill(context, entry, request);
-    return start_tagged(entry);
+    return start(entry);
   }
-  if (status != MBMATCH_NO_MATCH) return failed(status);
   entry = new_receive(context, request, wanted.tag, wanted.ignore);
   if (!entry) return -FI_ENOMEM;
-  status = queue_receive(context, entry);
-  if (status == MBMATCH_QUEUED) return FI_SUCCESS;
-  ofi_buf_free(entry);
-  return failed(status);
+  queue_receive(context, entry);
+  return FI_SUCCESS;
 }
 
 ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t iov_count,
@@ -158,6 +147,7 @@ ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void 
   const struct wanted wanted = {tag, ignore, request.addr};
   ofi_genlock_lock(context->base.lock);
   settle(context);
+  note_mask(context, ignore);
   const ssize_t ret = flags & FI_PEEK    ? peek(context, wanted, &request)
                       : flags & FI_CLAIM ? use_claimed(context, &request)
                                          : receive_tagged(context, wanted, &request);
@@ -166,40 +156,28 @@ ssize_t util_srx_generic_trecv(struct fid_ep *ep, const struct iovec *iov, void 
 }
 
 static ssize_t receive_untagged(struct context *context, const struct request *request) {
-  struct entry *entry = oldest_message(context, request->addr);
+  struct entry *entry = take_untagged_message(context, request->addr);
   if (entry) {
-    remove_untagged(entry);
     fill(context, entry, request);
-    return entry->rx.peer_entry.srx->peer_ops->start_msg(&entry->rx.peer_entry);
+    return start(entry);
   }
   entry = new_receive(context, request, 0, 0);
   if (!entry) return -FI_ENOMEM;
-  const int ret = append_receive(context, entry);
-  if (ret) ofi_buf_free(entry);
-  return ret;
+  queue_untagged_receive(context, entry);
+  return FI_SUCCESS;
 }
 
 /* A buffer for many messages: takes those that wait, oldest first, and stays until too little space is left. */
 static ssize_t receive_many(struct context *context, const struct request *request) {
-  struct entry *buffer = new_receive(context, request, 0, 0);
+  struct entry *buffer = new_receive(context, request, 0, 0), *entry;
   if (!buffer) return -FI_ENOMEM;
   /* Held while messages are started: one that completes at once must not release the buffer. */
   buffer->rx.multi_recv_ref = 1;
-  struct entry *entry;
-  while (!buffer->used_up && (entry = oldest_message(context, request->addr)) != NULL) {
-    struct request part = request_of(&buffer->rx.peer_entry);
-    struct iovec space = *part.iov;
-    part.iov = &space;
-    const size_t size = entry->rx.peer_entry.msg_size;
-    remove_untagged(entry);
-    cut(context, buffer, size, entry);
-    fill(context, entry, &part);
-    if (entry->rx.peer_entry.srx->peer_ops->start_msg(&entry->rx.peer_entry))
-      FI_WARN(&core_prov, FI_LOG_EP_CTRL, "the provider could not start a message of a multi-receive\n");
-  }
+  while (!buffer->used_up && (entry = take_untagged_message(context, request->addr)) != NULL)
+    start_in(context, buffer, entry);
   buffer->rx.multi_recv_ref--;
-  if (!buffer->used_up) return append_receive(context, buffer);
-  if (!buffer->rx.multi_recv_ref) release_buffer(context, buffer);
+  if (!buffer->used_up) queue_untagged_receive(context, buffer);
+  else if (!buffer->rx.multi_recv_ref) release_buffer(context, buffer);
   return FI_SUCCESS;
 }
 
@@ -276,20 +254,29 @@ static struct fi_ops_tagged tagged_ops = {
 
 /* Cancel */
 
-/* The oldest receive of a list with this context, or NULL. */
-static struct entry *find(struct dlist_entry *list, const void *user) {
-  struct dlist_entry *item;
-  dlist_foreach(list, item) {
-    struct entry *entry = container_of(item, struct entry, all);
-    if (entry->rx.peer_entry.context == user) return entry;
+/* The oldest receive with this context, or NULL. */
+static struct entry *find(const mbmatch_t *matcher, const void *user) {
+  mbmatch_receive_t *receive = mbmatch_first_receive(matcher);
+  for (; receive; receive = mbmatch_next_receive(matcher, receive)) {
+    if (entry_of_receive(receive)->rx.peer_entry.context == user) return entry_of_receive(receive);
   }
   return NULL;
 }
 
-static void complete_cancelled(struct context *context, struct entry *entry, uint64_t flags) {
+/* -FI_EAGAIN: a multi-receive buffer is in use. */
+static ssize_t cancel(struct context *context, const void *user) {
+  mbmatch_t *matcher = &context->tagged;
+  struct entry *entry = find(matcher, user);
+  if (!entry) {
+    matcher = &context->untagged;
+    entry = find(matcher, user);
+  }
+  if (!entry) return FI_SUCCESS;
+  if (entry->rx.multi_recv_ref) return -FI_EAGAIN;
+  mbmatch_cancel(matcher, &entry->receive);
   const struct fi_cq_err_entry completion = {
       .op_context = entry->rx.peer_entry.context,
-      .flags = flags | (entry->rx.peer_entry.flags & FI_MULTI_RECV),
+      .flags = entry->rx.peer_entry.flags & (FI_TAGGED | FI_MSG | FI_RECV | FI_MULTI_RECV),
       .tag = entry->rx.peer_entry.tag,
       .err = FI_ECANCELED,
       .prov_errno = -FI_ECANCELED,
@@ -297,22 +284,6 @@ static void complete_cancelled(struct context *context, struct entry *entry, uin
   if (ofi_peer_cq_write_error(context->base.cq, &completion))
     FI_WARN(&core_prov, FI_LOG_EP_CTRL, "no space for the completion of a cancelled receive\n");
   ofi_buf_free(entry);
-}
-
-/* -FI_EAGAIN: a multi-receive buffer is in use. */
-static ssize_t cancel(struct context *context, const void *user) {
-  struct entry *entry = find(&context->receives.entries, user);
-  if (entry) {
-    const mbmatch_status_t status = remove_receive(context, entry);
-    if (status != MBMATCH_OK) return failed(status);
-    complete_cancelled(context, entry, FI_TAGGED | FI_RECV);
-    return FI_SUCCESS;
-  }
-  entry = find(&context->posted, user);
-  if (!entry) return FI_SUCCESS;
-  if (entry->rx.multi_recv_ref) return -FI_EAGAIN;
-  remove_untagged(entry);
-  complete_cancelled(context, entry, FI_MSG | FI_RECV);
   return FI_SUCCESS;
 }
 
@@ -349,31 +320,34 @@ int util_srx_bind(struct fid *fid, struct fid *bound, uint64_t flags) {
   return FI_SUCCESS;
 }
 
+static void discard_message(void *unused, mbmatch_message_t *message) {
+  (void)unused;
+  discard(entry_of_message(message));
+}
+
+static void free_receive(void *unused, mbmatch_receive_t *receive) {
+  (void)unused;
+  ofi_buf_free(entry_of_receive(receive));
+}
+
+static void close_matcher(mbmatch_t *matcher) {
+  mbmatch_remove_messages(matcher, 0, UINT64_MAX, MBMATCH_ANY_SOURCE, discard_message, NULL);
+  mbmatch_remove_receives(matcher, 0, UINT64_MAX, MBMATCH_ANY_SOURCE, free_receive, NULL);
+  mbmatch_destroy(matcher);
+}
+
 /* No completion is written for receives that are still posted. */
 int util_srx_close(struct fid *fid) {
   struct context *context = context_of_ep(container_of(fid, struct fid_ep, fid));
   struct ofi_genlock *lock = context->base.lock;
-  struct entry *entry;
   ofi_genlock_lock(lock);
-  while (!dlist_empty(&context->messages.entries)) {
-    dlist_pop_front(&context->messages.entries, struct entry, entry, all);
-    discard(entry, true);
-  }
+  close_matcher(&context->tagged);
+  close_matcher(&context->untagged);
   while (!dlist_empty(&context->claimed)) {
-    dlist_pop_front(&context->claimed, struct entry, entry, all);
-    discard(entry, true);
+    struct entry *entry = container_of(context->claimed.next, struct entry, claimed);
+    leave_claimed(entry);
+    discard(entry);
   }
-  dlist_splice_tail(&context->posted, &context->receives.entries);
-  while (!dlist_empty(&context->posted)) {
-    dlist_pop_front(&context->posted, struct entry, entry, all);
-    ofi_buf_free(entry);
-  }
-  while (!dlist_empty(&context->waiting)) {
-    dlist_pop_front(&context->waiting, struct entry, entry, all);
-    discard(entry, false);
-  }
-  ofi_array_destroy(&context->sources);
-  mbmatch_destroy(context->tagged);
   if (context->base.cq) ofi_atomic_dec32(&context->base.cq->ref);
   ofi_bufpool_destroy(context->base.rx_pool);
   ofi_genlock_unlock(lock);
@@ -403,14 +377,8 @@ static struct fi_ops_ep ep_ops = {
 
 int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_limit, size_t default_min_multi_recv,
                         ofi_update_func_t update_func, struct ofi_genlock *lock, struct fid_ep **rx_ep) {
-  if (mbmatch_version() / 100 != MBMATCH_VERSION / 100) return -FI_ENOSYS;
   struct context *context = calloc(1, sizeof *context);
   if (!context) return -FI_ENOMEM;
-  const mbmatch_status_t status = mbmatch_create(NULL, &context->tagged);
-  if (status != MBMATCH_OK) {
-    free(context);
-    return failed(status);
-  }
   struct ofi_bufpool_attr pool = {
       .size = sizeof(struct entry) + iov_limit * (sizeof(struct iovec) + sizeof(void *)),
       .alignment = 16,
@@ -420,17 +388,12 @@ int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_l
   };
   const int ret = ofi_bufpool_create_attr(&pool, &context->base.rx_pool);
   if (ret) {
-    mbmatch_destroy(context->tagged);
     free(context);
     return ret;
   }
-  dlist_init(&context->receives.entries);
-  dlist_init(&context->messages.entries);
-  dlist_init(&context->posted);
-  dlist_init(&context->waiting);
+  mbmatch_init(&context->tagged, WIDEST_MASK, 0, NULL);
+  mbmatch_init(&context->untagged, 0, 0, NULL);
   dlist_init(&context->claimed);
-  init_source(NULL, &context->any);
-  ofi_array_init(&context->sources, sizeof(struct source), init_source);
   pthread_mutex_init(&context->resolvers_mutex, NULL);
 
   context->tells_sources = domain->info_domain_caps & (FI_SOURCE | FI_DIRECTED_RECV);

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# An untagged message takes the younger of two receives.
-s/any->rx.seq_no < named->rx.seq_no/any->rx.seq_no > named->rx.seq_no/
+# A multi-receive buffer that has taken a message is put behind the younger receives.
+s/^  cut(context, receive, attr->msg_size, entry);/&\
+  if (!receive->used_up) mbmatch_cancel(\&context->untagged, \&receive->receive), queue_untagged_receive(context, receive);/

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # A message whose source becomes known is put behind the younger ones.
-s/status = change_source(context, entry);/status = (remove_message(context, entry), queue_message(context, entry), MBMATCH_OK);/
+s/mbmatch_change_source(matcher, message, \(.*\));/(mbmatch_discard(matcher, message), mbmatch_arrive(matcher, message, message->entry.bits, \1));/

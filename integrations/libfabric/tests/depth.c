@@ -2,7 +2,7 @@
 /*
  * What a tagged message costs with entries of other tags in the queues, from endpoint to endpoint in one process.
  *
- *   depth [--provider NAME] [--directed] DEPTH...
+ *   depth [--provider NAME] [--directed] [--ignore BITS] DEPTH...
  *
  * A line of kind, depth and nanoseconds for each kind and depth:
  *
@@ -11,7 +11,8 @@
  *   reverse     `depth` receives are posted and messages for them sent, the youngest receive's first; each message
  *
  * Times are processor time of the process, so that other work on the machine disturbs them by its use of caches alone.
- * Receives are for any source; with --directed they name the sender. Exit status: 2 bad arguments or no such provider.
+ * Receives are for any source; with --directed they name the sender. They ignore no bits of the tag, or BITS.
+ * Exit status: 2 bad arguments or no such provider.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -30,6 +31,7 @@ enum { TARGET = 1, OTHERS = 1000, REPETITIONS = 5, MESSAGES = 2000, MAX_DEPTH = 
 static Fabric fabric;
 static Endpoint receiver, sender;
 static fi_addr_t source = FI_ADDR_UNSPEC;
+static uint64_t ignored;
 static struct fi_context2 contexts[MAX_DEPTH], target;
 static char bytes[8];
 
@@ -57,7 +59,7 @@ static void await(int count) {
 
 static void post(uint64_t tag, struct fi_context2 *context) {
   ssize_t status;
-  while ((status = fi_trecv(receiver.ep, bytes, sizeof bytes, NULL, source, tag, 0, context)) == -FI_EAGAIN)
+  while ((status = fi_trecv(receiver.ep, bytes, sizeof bytes, NULL, source, tag, ignored, context)) == -FI_EAGAIN)
     fi_cq_read(receiver.cq, NULL, 0);
   call("fi_trecv", status);
 }
@@ -149,8 +151,9 @@ int main(int argc, char **argv) {
   for (; first < argc && argv[first][0] == '-'; first++) {
     if (!strcmp(argv[first], "--directed")) named = true;
     else if (!strcmp(argv[first], "--provider") && first + 1 < argc) provider = argv[++first];
+    else if (!strcmp(argv[first], "--ignore") && first + 1 < argc) ignored = strtoull(argv[++first], NULL, 0);
     else {
-      fprintf(stderr, "depth: found '%s', expected --provider or --directed\n", argv[first]);
+      fprintf(stderr, "depth: found '%s', expected --provider, --directed or --ignore\n", argv[first]);
       return UNUSABLE;
     }
   }

@@ -7,7 +7,8 @@
  * A receive names the address of sender 0, which is then removed from the address vector. Messages of sender 1, which
  * is unknown, wait: the receive does not accept them. When sender 1 is inserted it is given the address that has become
  * free, so that the receive accepts the oldest of its messages with its tag. Other receives and messages, which do not
- * match, are before these two: none, or so many that the queues are in the matcher.
+ * match, are before these two: none, or so many that searches walk far. The same is tried without tags, with a receive
+ * of one message and with a buffer for many, which takes both.
  * Exit status: 0 as expected, 1 otherwise, 2 bad arguments or no such provider.
  */
 #include <stdbool.h>
@@ -21,7 +22,7 @@
 
 #include "endpoints.h"
 
-enum { PATIENCE_S = 5, OTHERS = 40, OTHER_TAG = 2, TAG = 1 };
+enum { PATIENCE_S = 5, OTHERS = 40, OTHER_TAG = 2, TAG = 1, MIN_MULTI = 64 };
 
 static Fabric fabric;
 static Endpoint receiver, senders[2];
@@ -65,6 +66,30 @@ static void post(char *buffer, size_t size, fi_addr_t source, uint64_t tag, stru
   call("fi_trecv", fi_trecv(receiver.ep, buffer, size, NULL, source, tag, 0, context));
 }
 
+static void open_all(void) {
+  open_fabric(&fabric);
+  open_endpoint(&fabric, MIN_MULTI, &receiver);
+  for (int i = 0; i < 2; i++) {
+    open_endpoint(&fabric, MIN_MULTI, &senders[i]);
+    senders[i].peer = insert(&receiver, &senders[i]);
+  }
+}
+
+static void close_all(void) {
+  fi_close(&receiver.ep->fid);
+  for (int i = 0; i < 2; i++) fi_close(&senders[i].ep->fid);
+  close_queues(&receiver);
+  for (int i = 0; i < 2; i++) close_queues(&senders[i]);
+  close_fabric(&fabric);
+}
+
+/* Gives the address of the first sender to the second one. */
+static void insert_again(fi_addr_t address) {
+  if (insert(&senders[1], &receiver) == address) return;
+  printf("not tested: the provider %s gave the second sender another address\n", provider);
+  _exit(UNUSABLE);
+}
+
 static void run(int others) {
   static char unused[OTHERS][8];
   static struct fi_context2 contexts[OTHERS];
@@ -73,12 +98,7 @@ static void run(int others) {
   struct fi_context2 wanted, later;
   fi_addr_t source;
 
-  open_fabric(&fabric);
-  open_endpoint(&fabric, 64, &receiver);
-  for (int i = 0; i < 2; i++) {
-    open_endpoint(&fabric, 64, &senders[i]);
-    senders[i].peer = insert(&receiver, &senders[i]);
-  }
+  open_all();
   fi_addr_t address = insert(&senders[0], &receiver);
   for (int i = 0; i < others; i++) post(unused[i], sizeof unused[i], address, OTHER_TAG + 1, &contexts[i]);
   post(buffers[0], sizeof buffers[0], address, TAG, &wanted);
@@ -88,10 +108,7 @@ static void run(int others) {
   struct fi_cq_tagged_entry entry;
   if (fi_cq_read(receiver.cq, &entry, 1) != -FI_EAGAIN) fail("the receive takes a message of an unknown sender");
 
-  if (insert(&senders[1], &receiver) != address) {
-    printf("not tested: the provider %s gave the second sender another address\n", provider);
-    _exit(UNUSABLE);
-  }
+  insert_again(address);
   /* Any operation: the work is done by the next one. */
   post(buffers[1], sizeof buffers[1], FI_ADDR_UNSPEC, TAG, &later);
   bool is_done[2] = {false, false};
@@ -116,11 +133,49 @@ static void run(int others) {
     send(1, "late", OTHER_TAG + 1);
     if (completed("a posted receive is lost", &source) != &contexts[i]) fail("posted receives match in another order");
   }
-  fi_close(&receiver.ep->fid);
-  for (int i = 0; i < 2; i++) fi_close(&senders[i].ep->fid);
-  close_queues(&receiver);
-  for (int i = 0; i < 2; i++) close_queues(&senders[i]);
-  close_fabric(&fabric);
+  close_all();
+}
+
+static void send_untagged(const char *text) {
+  ssize_t status;
+  while ((status = fi_send(senders[1].ep, text, strlen(text) + 1, NULL, senders[1].peer, NULL)) == -FI_EAGAIN)
+    progress();
+  call("fi_send", status);
+  progress();
+}
+
+/* `many`: the receive is a buffer that has space for a second message after the first, but not for a third. */
+static void run_untagged(bool many) {
+  static const char *const texts[] = {"first", "second", "third"};
+  char buffer[MIN_MULTI + 6] = "", last[16] = "";
+  struct fi_context2 wanted, later;
+  fi_addr_t source;
+
+  open_all();
+  fi_addr_t address = insert(&senders[0], &receiver);
+  const struct iovec space = {buffer, sizeof buffer};
+  const struct fi_msg message = {&space, NULL, 1, address, &wanted, 0};
+  call("fi_recvmsg", fi_recvmsg(receiver.ep, &message, many ? FI_MULTI_RECV : 0));
+  call("fi_av_remove", fi_av_remove(receiver.av, &address, 1, 0));
+  for (int i = 0; i < 2; i++) send_untagged(texts[i]);
+  struct fi_cq_tagged_entry entry;
+  if (fi_cq_read(receiver.cq, &entry, 1) != -FI_EAGAIN)
+    fail("a receive without a tag takes a message of an unknown sender");
+
+  insert_again(address);
+  call("fi_recv", fi_recv(receiver.ep, last, sizeof last, NULL, FI_ADDR_UNSPEC, &later));
+  /* Two messages, and that the buffer is used up. */
+  for (int i = 0; i < (many ? 3 : 1); i++) {
+    if (completed("a receive without a tag does not complete with the message that waits for it", &source) != &wanted)
+      fail("another receive without a tag completes");
+  }
+  if (strcmp(buffer, texts[0]) != 0 || (many && strcmp(buffer + strlen(texts[0]) + 1, texts[1]) != 0))
+    fail("a receive without a tag has another message than the oldest for it");
+  if (many) send_untagged(texts[2]);
+  if (completed("a younger receive without a tag does not complete", &source) != &later || source != address ||
+      strcmp(last, texts[many ? 2 : 1]) != 0)
+    fail("a younger receive without a tag has another message");
+  close_all();
 }
 
 int main(int argc, char **argv) {
@@ -131,6 +186,8 @@ int main(int argc, char **argv) {
   if (argc == 2) provider = argv[1];
   run(0);
   run(OTHERS);
+  run_untagged(false);
+  run_untagged(true);
   printf("a receive takes the oldest message of a sender that becomes known (provider %s)\n", provider);
   return 0;
 }
