@@ -73,7 +73,7 @@ static inline void *custom_match_object(void *node, size_t offset)
 #else
 static inline mbmatch_receive_t *custom_match_take(mbmatch_t *matcher, uint64_t bits, uint32_t source)
 {
-	return mbmatch_take_receive(matcher, bits, source);
+	return 0 == mbmatch_posted(matcher) ? NULL : mbmatch_take_receive(matcher, bits, source);
 }
 
 static inline mbmatch_message_t *custom_match_first_fragment(mbmatch_t *matcher)
@@ -123,6 +123,9 @@ static inline void custom_match_prq_dump(const custom_match_prq *queue)
 static inline custom_match_umq_node *custom_match_umq_hold(custom_match_umq *queue, int tag, int source,
                                                            custom_match_umq_node **held)
 {
+	if (0 == mbmatch_unexpected(queue)) {
+		return NULL;
+	}
 	*held = mbmatch_probe(queue, custom_match_bits(tag), custom_match_ignore(tag), (uint32_t) source);
 	return *held;
 }
