@@ -1165,14 +1165,23 @@ message *mbmatch_take_message(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint
 	                                     : post(m, NULL, bits, ignore, source);
 }
 
-int mbmatch_queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+RARE int queue_message_rarely(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
-	CHECK_ARRIVE(m, e, bits, source);
 	queue_message(m, e, bits, source);
-	if (UNLIKELY(m->counters != NULL) && mbmatch_is_unexpected(e)) {
+	if (m->counters != NULL && mbmatch_is_unexpected(e)) {
 		count_append(&m->counters->unexpected, m->unexpected_length);
 	}
 	return mbmatch_is_unexpected(e);
+}
+
+int mbmatch_queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	CHECK_ARRIVE(m, e, bits, source);
+	if (UNLIKELY(m->indexes != NULL || m->counters != NULL || m->unexpected_length >= m->limit)) {
+		return queue_message_rarely(m, e, bits, source);
+	}
+	append_message(m, e, bits, source);
+	return 1;
 }
 
 void mbmatch_queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
@@ -1184,16 +1193,9 @@ void mbmatch_queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ign
 	}
 }
 
-message *mbmatch_probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+/* The oldest message of all does not fit. */
+RARE message *probe_further(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
 {
-	CHECK_PATTERN(m, ignore, source);
-	if (UNLIKELY(m->counters != NULL)) {
-		count_search_of_messages(m, bits, ignore, source);
-	}
-	message *oldest = mbmatch_first_message(m);
-	if (oldest == NULL || message_fits(&oldest->entry, bits, ignore, source)) {
-		return oldest;
-	}
 	unsigned kind = kind_of(m, ignore, source);
 	if (m->indexes != NULL && kind != MBMATCH_MASKED) {
 		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
@@ -1201,13 +1203,32 @@ message *mbmatch_probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t so
 			struct form form = form_of_messages(m, kind);
 			links *leader = *find_key(x->table, form, bits & form.keep, source, 0);
 			if (leader != NULL) {
-				message *e = (message *) entry_of(leader, form);
 				x->used = 1;
-				return e;
+				return (message *) entry_of(leader, form);
 			}
 		}
 	}
 	return walk_messages(m, walk_from(m, kind), bits, ignore, source, kind);
+}
+
+INLINE message *probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	message *oldest = mbmatch_first_message(m);
+	return oldest == NULL || message_fits(&oldest->entry, bits, ignore, source)
+	           ? oldest
+	           : probe_further(m, bits, ignore, source);
+}
+
+RARE message *probe_counted(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	count_search_of_messages(m, bits, ignore, source);
+	return probe(m, bits, ignore, source);
+}
+
+message *mbmatch_probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	CHECK_PATTERN(m, ignore, source);
+	return UNLIKELY(m->counters != NULL) ? probe_counted(m, bits, ignore, source) : probe(m, bits, ignore, source);
 }
 
 int mbmatch_cancel(mbmatch_t *m, receive *r)
