@@ -6,7 +6,7 @@
 #
 #   1. random operations, judged by a reference, or the program `reuse`, find each planted fault;
 #   2. they agree with the library on mbmatch, over the providers shm and tcp with RxM, also with short messages that do
-#      not fit, and with every queue of two entries in the matcher;
+#      not fit, and with tables from two entries on;
 #   3. what unmodified versions do otherwise than documented is as documented on mbmatch; what the unmodified library
 #      does is written beside it;
 #   4. libfabric's own tests of tagged messages, multi-receive buffers and cancellation pass;

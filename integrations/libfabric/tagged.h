@@ -5,8 +5,8 @@
  * A matcher has tables for receives that ignore no bits, and for those that ignore exactly its tag mask. A receive with
  * another mask is searched for one by one. libfabric's masks are arbitrary, and those of an MPI are not known when the
  * context is created: the receives of MPICH and Open MPI ignore a few protocol bits, those of any tag the tag as well,
- * and those for an acknowledgement nothing. Receives of one tag are the most. Their mask is the narrowest, so that the
- * matcher gets the narrowest mask that was seen.
+ * and Open MPI's for an acknowledgement nothing. Receives of one tag are the most. Their mask is the narrowest, so that
+ * the matcher gets the narrowest mask that was seen.
  */
 #ifndef MBMATCH_LIBFABRIC_TAGGED_H
 #define MBMATCH_LIBFABRIC_TAGGED_H

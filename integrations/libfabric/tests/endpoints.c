@@ -24,17 +24,16 @@ void call(const char *name, long status) {
   _exit(UNUSABLE);
 }
 
-/* The provider shm names its files by process, and refuses a name that a killed process of the same number left. */
-static void remove_stale_files(void) {
+void remove_stale_files(pid_t process) {
   for (int i = 0; i < 16; i++) {
     char path[64];
-    snprintf(path, sizeof path, "/dev/shm/%d:%d:%d", (int)getpid(), (int)getuid(), i);
+    snprintf(path, sizeof path, "/dev/shm/%d:%d:%d", (int)process, (int)getuid(), i);
     unlink(path);
   }
 }
 
 void open_fabric(Fabric *fabric) {
-  remove_stale_files();
+  remove_stale_files(getpid());
   struct fi_info *hints = fabric->hints = fi_allocinfo();
   hints->ep_attr->type = FI_EP_RDM;
   hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_MULTI_RECV | (directed ? FI_DIRECTED_RECV : 0);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <rdma/fabric.h>
@@ -32,6 +33,9 @@ typedef struct {
  * (FI_DIRECTED_RECV), as they may unless it is set. */
 extern const char *provider;
 extern bool directed;
+
+/* The provider shm names its files by process, and refuses a name that a killed process of the same number left. */
+void remove_stale_files(pid_t process);
 
 /* The functions below end the program with the status UNUSABLE when libfabric refuses. */
 void open_fabric(Fabric *fabric);

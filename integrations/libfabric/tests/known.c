@@ -229,6 +229,7 @@ int main(int argc, char **argv) {
       perror("known: fork");
       return UNUSABLE;
     }
+    remove_stale_files(child);
     if (WIFSIGNALED(status)) printf("ends with signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status) == UNUSABLE) return UNUSABLE;
     if (status) failed = true;

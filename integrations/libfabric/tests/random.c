@@ -620,6 +620,7 @@ static int run_apart(uint64_t seed, const Operation *operations, int count) {
   }
   int status;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  remove_stale_files(child);
   if (WIFSIGNALED(status)) {
     if (quiet) return FAILED;
     if (WTERMSIG(status) == SIGPROF) printf("  no end after %d s of processor time\n", PROCESSOR_SECONDS);
