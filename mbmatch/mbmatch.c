@@ -444,6 +444,12 @@ INLINE receive *remove_receive(mbmatch_t *m, receive *r)
 	return r->entry.state & MBMATCH_INDEXED ? remove_indexed_receive(m, r) : leave_receives(m, r);
 }
 
+/* An index has served a search, unless the oldest entry of all would have too. */
+INLINE void served(struct mbmatch_index *x, const entry *e, const mbmatch_queue_t *queue)
+{
+	x->used |= e != queue->next;
+}
+
 INLINE receive *matched_receive(mbmatch_t *m, receive *r)
 {
 	return LIKELY(!(r->entry.state & MBMATCH_STAYS)) ? remove_receive(m, r) : r;
@@ -714,7 +720,7 @@ INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t i
 		links **from = find_key(x->table, form, kind & 2 ? bits & ~m->tag_mask : bits, source, 0), *leader = *from;
 		if (leader != NULL) {
 			message *e = (message *) entry_of(leader, form);
-			x->used = 1;
+			served(x, &e->entry, &m->unexpected);
 			unlink_leader(x->table, from, leader);
 			leave_cursor(x, &e->entry);
 			e->entry.state ^= 1u << kind;
@@ -867,7 +873,7 @@ RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32
 	if (r == NULL) {
 		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
 	}
-	x->used = 1;
+	served(x, &r->entry, &m->posted);
 	if (UNLIKELY(r->entry.state & MBMATCH_STAYS)) {
 		return r;
 	}
@@ -892,7 +898,7 @@ RARE receive *arrive_indexed(mbmatch_t *m, message *e, uint64_t bits, uint32_t s
 		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
 	}
 	receive *r = (receive *) entry_of(leader, form_of_receives());
-	x->used = 1;
+	served(x, &r->entry, &m->posted);
 	if (UNLIKELY(r->entry.state & MBMATCH_STAYS)) {
 		return r;
 	}
@@ -1203,7 +1209,7 @@ RARE message *probe_further(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32
 			struct form form = form_of_messages(m, kind);
 			links *leader = *find_key(x->table, form, bits & form.keep, source, 0);
 			if (leader != NULL) {
-				x->used = 1;
+				served(x, entry_of(leader, form), &m->unexpected);
 				return (message *) entry_of(leader, form);
 			}
 		}

@@ -201,6 +201,29 @@ static void extend(int longest)
 	}
 }
 
+/* A search behind the oldest receive makes an index; receives that are matched in order end it. */
+static void check_end(void)
+{
+	mbmatch_message_t e;
+	mbmatch_init(&m, 3, 0, NULL);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t k = 0; k < 3; k++) {
+			mbmatch_post(&m, &receives[k], k << 8, 0, 0);
+		}
+		for (uint64_t k = 3; k-- > 0;) {
+			need(mbmatch_arrive(&m, &e, k << 8, 0) == &receives[k], "a message took another receive");
+		}
+	}
+	mbmatch_post(&m, &receives[0], 0, 0, 0);
+	need(receives[0].entry.state & MBMATCH_INDEXED, "there is no index after searches behind the oldest receive");
+	for (int k = 1; k < 8; k++) {
+		mbmatch_post(&m, &receives[k % 2], (uint64_t) k << 8, 0, 0);
+		mbmatch_arrive(&m, &e, (uint64_t) (k - 1) << 8, 0);
+	}
+	need(!(receives[1].entry.state & MBMATCH_INDEXED), "the index goes on though receives are matched in order");
+	mbmatch_destroy(&m);
+}
+
 int main(int argc, char **argv)
 {
 	const int longest = argc == 2 ? atoi(argv[1]) : 0;
@@ -208,6 +231,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: sequences LENGTH, from 1 to %d\n", LONGEST);
 		return 2;
 	}
+	check_end();
 	mbmatch_init(&m, 3, 0, NULL);
 	extend(longest);
 	mbmatch_destroy(&m);
