@@ -33,7 +33,7 @@ def test_the_folder_passes_its_own_tests(tmp_path: Path) -> None:
     done = run("make", "--silent", "-C", MBMATCH, "check", f"BUILD={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "transport: all messages were matched in order" in done.stdout
-    assert re.search(r"^\d{7,} sequences, \d+ with a table: no difference$", done.stdout, re.MULTILINE)
+    assert re.search(r"^\d{7} sequences, \d+ with a table: no difference$", done.stdout, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
