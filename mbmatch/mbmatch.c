@@ -54,7 +54,11 @@
 /* Tests set smaller ones, so that few entries reach all of the code. */
 #ifndef MBMATCH_DEBT
 #define MBMATCH_DEBT 128 /* entries passed in long searches before an index takes entries in */
+#endif
+#ifndef MBMATCH_WARM
 #define MBMATCH_WARM 1024 /* entries that an index takes in before it is looked at whether it was used */
+#endif
+#ifndef MBMATCH_FIRST_BUCKETS
 #define MBMATCH_FIRST_BUCKETS 32 /* of a table; a power of two */
 #endif
 

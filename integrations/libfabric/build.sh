@@ -80,15 +80,15 @@ python3 "$here/expect.py" "$source" || exit 2
 libraries=$(sed -n 's/^LIBS = //p' "$build/Makefile")
 flags="-O2 -DNDEBUG -fvisibility=hidden -Wall -Wextra -Werror=implicit -g"
 
-# library NAME FOLDER MBMATCH: libfabric with FOLDER/srx.c in place of util_srx.c, and with MBMATCH/mbmatch.c. Make knows
-# nothing of other flags.
+# library NAME FOLDER [FLAGS]: libfabric with FOLDER/srx.c in place of util_srx.c, and with mbmatch.c. Make knows nothing
+# of other flags.
 library() {
   local file=$source/prov/util/src/util_srx.c object=$parts/$1.o
   # shellcheck disable=SC2086 # words
-  logged "mbmatch-$1" gcc -std=c11 $flags -fPIC -c -o "$object" "$3/mbmatch.c"
+  logged "mbmatch-$1" gcc -std=c11 $flags ${3:-} -fPIC -c -o "$object" "$root/mbmatch/mbmatch.c"
   cp "$2/srx.c" "$file"
   # -Wl: libtool takes no object that it has not made.
-  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$3" CFLAGS="$flags" LIBS="-Wl,$object $libraries" src/libfabric.la
+  logged "library-$1" make -C "$build" CPPFLAGS="-I$2 -I$root/mbmatch ${3:-}" CFLAGS="$flags" LIBS="-Wl,$object $libraries" src/libfabric.la
   mkdir -p "$output/$1/lib"
   cp -a "$build"/src/.libs/libfabric.so* "$output/$1/lib"
   local missing
@@ -102,19 +102,17 @@ cp -a "$tree/plain" "$output/plain"
 [ ! -e "$tree/fabtests" ] || cp -a "$tree/fabtests" "$output/fabtests"
 parts=$output/parts
 rm -rf "$parts"
-mkdir -p "$parts/long"
-library mbmatch "$here" "$root/mbmatch"
-sed 's/^#define MBMATCH_SHORT .*/#define MBMATCH_SHORT 1\n#define MBMATCH_CHECK/' "$root/mbmatch/mbmatch.h" >"$parts/long/mbmatch.h"
-sed 's/DEBT = [0-9]*,/DEBT = 2,/' "$root/mbmatch/mbmatch.c" >"$parts/long/mbmatch.c"
-grep -q '^#define MBMATCH_CHECK$' "$parts/long/mbmatch.h" && grep -q 'DEBT = 2,' "$parts/long/mbmatch.c" || fail "mbmatch has other constants: adapt build.sh"
-library long "$here" "$parts/long"
+mkdir -p "$parts"
+library mbmatch "$here"
+short="-DMBMATCH_CHECK -DMBMATCH_SHORT=1 -DMBMATCH_DEBT=2"
+library long "$here" "$short"
 for each in "$here"/faults/*.sed; do
   name=$(basename "$each" .sed)
   folder=$parts/$name
   mkdir -p "$folder"
   for file in "$here"/*.[ch]; do sed -f "$each" "$file" >"$folder/$(basename "$file")"; done
   ! cat "$here"/*.[ch] | cmp --silent - <(cat "$folder"/*.[ch]) || fail "$each changes nothing: adapt it to the sources"
-  library "fault-$name" "$folder" "$parts/long"
+  library "fault-$name" "$folder" "$short"
 done
 version=$(sed -n 's/^AC_INIT(\[libfabric\], \[\([^]]*\)\].*/\1/p' "$source/configure.ac")
 echo "$version" >"$output/version"

@@ -87,7 +87,6 @@ if [ "$(cat "$tree/configured" 2>/dev/null)" != "$configured" ]; then
 fi
 
 echo "build.sh: building pml/ob1 of Open MPI $version on mbmatch"
-engines=$tree/source-mbmatch/ompi/mca/pml/ob1/custommatch
 logged apply "$here/apply.sh" "$tree/source-mbmatch"
 
 # component NAME [FLAGS]: the component alone; its objects are made again, because make knows nothing of other flags.
@@ -96,12 +95,6 @@ component() {
   logged "component-$1" make -C "$ob1" clean
   logged "component-$1" make -C "$ob1" -j"$JOBS" AM_CPPFLAGS="${2:-}"
   install -D -m 755 "$ob1/.libs/mca_pml_ob1.so" "$output/$1/lib/mca_pml_ob1.so"
-}
-
-# shorten FILE TEXT OTHER: replaces a number in the copy of the library.
-shorten() {
-  grep -q "$2" "$engines/$1" || fail "$1 has no $2"
-  sed -i "s/$2/$3/" "$engines/$1"
 }
 
 # wrapped NAME: commands of the library. The launcher tells the ranks alone where to look for components first: PMIx and
@@ -120,11 +113,9 @@ wrapped() {
 }
 
 component mbmatch
-shorten mbmatch.h 'MBMATCH_SHORT 16' 'MBMATCH_SHORT 1'
-shorten mbmatch.c 'DEBT = 128' 'DEBT = 1'
-shorten mbmatch.c 'FIRST_BUCKETS = 32' 'FIRST_BUCKETS = 2'
-component long
-component fault -DPML_OB1_MBMATCH_FAULT
+short="-DMBMATCH_SHORT=1 -DMBMATCH_DEBT=1 -DMBMATCH_FIRST_BUCKETS=2"
+component long "$short"
+component fault "$short -DPML_OB1_MBMATCH_FAULT"
 for each in plain mbmatch long fault; do wrapped $each; done
 echo "$version" >"$output/version"
 ln -sfn "$tree/source" "$output/source"
