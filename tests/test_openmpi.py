@@ -335,7 +335,7 @@ def stubbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind in ("usual", "short"):
             (folder / kind).mkdir(exist_ok=True)
             (folder / kind / name).write_text(text, encoding="utf-8")
-            text = text.replace("MBMATCH_SHORT 16", "MBMATCH_SHORT 1").replace("MBMATCH_DEBT 128", "MBMATCH_DEBT 1")
+            text = text.replace("_SHORT 16", "_SHORT 1").replace("_DEBT 128", "_DEBT 1")
     return folder
 
 
