@@ -101,8 +101,8 @@ typedef struct mbmatch_queue_counters {
 	uint64_t longest;        /* most entries at once */
 	uint64_t appended;       /* entries appended */
 	uint64_t searches;       /* of the receives by messages, of the messages by receives and probes */
-	uint64_t compared;       /* entries compared in all searches */
-	uint64_t longest_search; /* most entries compared in one search */
+	uint64_t compared;       /* entries that these searches compare in a list, whatever the index spared */
+	uint64_t longest_search; /* most entries of one of them */
 } mbmatch_queue_counters_t;
 
 typedef struct mbmatch_counters {
@@ -167,7 +167,7 @@ size_t mbmatch_memory(const mbmatch_t *matcher);
 int mbmatch_version(void);
 
 /* Counts from here on into *counters, which the caller has set to zero; NULL ends it. Counting that is off costs one
- * test an operation. */
+ * test an operation; while it is on, each search is made a second time, in the list. */
 static inline void mbmatch_count(mbmatch_t *matcher, mbmatch_counters_t *counters)
 {
 	matcher->counters = counters;

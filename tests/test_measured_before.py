@@ -21,7 +21,7 @@ RESULTS = ROOT / "integrations/openmpi/measured"
 sys.path.append(str(ROOT / "integrations/openmpi"))
 
 import measure  # noqa: E402 # beside its data, not in the package
-import preset  # noqa: E402 # as above
+import preset  # noqa: E402 # beside its data, not in the package
 
 PAIR = ["measured:openmpi-5.0.7+mbmatch", "measured:openmpi-5.0.7"]
 
