@@ -224,6 +224,50 @@ static void check_end(void)
 	mbmatch_destroy(&m);
 }
 
+/* In an index, a message takes the older receive from any source; with MBMATCH_ALLOW_OVERTAKING the one that names it. */
+static void check_overtaking(unsigned hints, int expected)
+{
+	mbmatch_message_t e;
+	mbmatch_init(&m, 3, hints, NULL);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t k = 0; k < 3; k++) {
+			mbmatch_post(&m, &receives[k], k << 8, 0, 0);
+		}
+		for (uint64_t k = 3; k-- > 0;) {
+			mbmatch_arrive(&m, &e, k << 8, 0);
+		}
+	}
+	mbmatch_post(&m, &receives[0], 7 << 8, 0, MBMATCH_ANY_SOURCE);
+	mbmatch_post(&m, &receives[1], 7 << 8, 0, 4);
+	need(receives[0].entry.state & receives[1].entry.state & MBMATCH_INDEXED, "the receives are not in the index");
+	need(mbmatch_arrive(&m, &e, 7 << 8, 4) == &receives[expected], "the hint for overtaking is not what decides");
+	mbmatch_destroy(&m);
+}
+
+/* Counters with known values: three receives, a message for the third, one for none, a probe for it. */
+static void check_counters(void)
+{
+	mbmatch_counters_t c = {{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
+	mbmatch_init(&m, 3, 0, NULL);
+	mbmatch_count(&m, &c);
+	for (uint64_t k = 0; k < 3; k++) {
+		mbmatch_post(&m, &receives[k], k << 8, 0, 0);
+	}
+	mbmatch_arrive(&m, &messages[0], 2 << 8, 0);
+	mbmatch_arrive(&m, &messages[1], 9 << 8, 0);
+	mbmatch_probe(&m, 9 << 8, 0, 0);
+	need(c.posted.appended == 3 && c.posted.longest == 3, "the appended receives are counted wrongly");
+	need(c.posted.searches == 2 && c.posted.compared == 3 + 2 && c.posted.longest_search == 3,
+	     "the searches of the receives are counted wrongly");
+	need(c.unexpected.appended == 1 && c.unexpected.longest == 1, "the appended messages are counted wrongly");
+	need(c.unexpected.searches == 4 && c.unexpected.compared == 1 && c.unexpected.longest_search == 1,
+	     "the searches of the messages are counted wrongly");
+	mbmatch_count(&m, NULL);
+	mbmatch_post(&m, &receives[2], 5 << 8, 0, 0);
+	need(c.posted.appended == 3, "counters that are off count");
+	mbmatch_destroy(&m);
+}
+
 int main(int argc, char **argv)
 {
 	const int longest = argc == 2 ? atoi(argv[1]) : 0;
@@ -232,6 +276,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	check_end();
+	check_overtaking(0, 0);
+	check_overtaking(MBMATCH_ALLOW_OVERTAKING, 1);
+	check_counters();
 	mbmatch_init(&m, 3, 0, NULL);
 	extend(longest);
 	mbmatch_destroy(&m);
