@@ -47,7 +47,7 @@ PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durat
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mbmatch/mbmatch.c mbmatch/mbmatch.h mbmatch/build.rs mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks python-tests rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -79,6 +79,10 @@ python-checks: .venv/packages.stamp
 # TESTS selects some: make python-tests TESTS="tests/test_cli.py -k status"
 python-tests: rust-build target/python recorder
 	$(ALONE) PYTHONPATH=$(CURDIR)/target/python PATH="$(CURDIR)/target/python/bin:$$PATH" $(PYTEST) $(TESTS)
+
+# KINDS selects some: make abuse KINDS="files --only /dev/zero"
+abuse: rust-build target/python recorder ## attack every option of every command: what, expected, found
+	$(ALONE) PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -m tests.abuse $(KINDS)
 
 rust-format: .venv/lints.stamp
 	$(CARGO) fmt --check

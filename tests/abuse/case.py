@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""A case of abuse, and how a command ends that is abused."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LIMIT_S = 10
+"""Longest time of a command."""
+LIMIT_BYTES = 3 << 30
+"""Largest address space of a command. The libraries of tables reserve 1 GiB for their threads."""
+
+REFUSED = "status 2, one line"
+DONE = "status 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case.
+
+    Parameters
+    ----------
+    what
+        The command and what is done to it; different for each case of a kind.
+    expected
+        What is to be found.
+    find
+        Does it in an empty folder, the current one, and returns what was found.
+    """
+
+    what: str
+    expected: str
+    find: Callable[[Path], str]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a command ended.
+
+    Parameters
+    ----------
+    status
+        Its exit status, minus the number of the signal that ended it, or None if it had not ended
+        after `LIMIT_S`.
+    out, err
+        What it wrote to standard output and to standard error.
+    """
+
+    status: int | None
+    out: str
+    err: str
+
+    def __str__(self) -> str:
+        """Say what a user sees: the status, and whether an error is one line of the usual form."""
+        if self.status is None:
+            return f"no end in {LIMIT_S} s"
+        if self.status < 0:
+            return f"signal {-self.status}"
+        if self.status == 0:
+            return DONE
+        lines = self.err.splitlines() or [""]
+        if "Traceback" in self.err or "panicked" in self.err:
+            return f"status {self.status}, traceback: {lines[-1]}"
+        if len(lines) > 1 or not lines[0].startswith("matchbench: "):
+            return f"status {self.status}, {len(lines)} lines: {lines[0]}"
+        return f"status {self.status}, one line"
+
+
+def run(
+    words: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    memory: int = LIMIT_BYTES,
+    before: Callable[[], None] | None = None,
+) -> End:
+    """Run the command in the current folder, in a process of its own whose time and memory are limited.
+
+    The process is a copy of this one, which has imported the commands; a new one takes five times as long.
+
+    Parameters
+    ----------
+    words
+        The words behind `matchbench`.
+    environment
+        Variables to set.
+    memory
+        Largest address space, in bytes.
+    before
+        Called in the process before the command.
+    """
+    streams = [os.memfd_create(name) for name in ("out", "err")]
+    child = os.fork()
+    if child == 0:
+        _become(list(map(str, words)), streams, environment or {}, memory, before)
+    try:
+        status = _wait(child)
+        out, err = (os.pread(stream, 1 << 20, 0).decode(errors="replace") for stream in streams)
+        return End(status, out, err)
+    finally:
+        for stream in streams:
+            os.close(stream)
+
+
+def _become(
+    words: list[str],
+    streams: list[int],
+    environment: Mapping[str, str],
+    memory: int,
+    before: Callable[[], None] | None,
+) -> None:
+    """Run the command instead of this process."""
+    status = 1
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for number, stream in enumerate([nothing, *streams]):
+            os.dup2(stream, number)
+        os.environ.update(environment)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        from matchbench.__main__ import main
+
+        sys.argv = ["matchbench", *words]
+        if before is not None:
+            before()
+        status = main()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _wait(child: int) -> int | None:
+    """Wait for the end of a process; end it, and what it started, after `LIMIT_S`."""
+    end = os.pidfd_open(child)
+    try:
+        late = not select.select([end], [], [], LIMIT_S)[0]
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        return None if late else os.waitstatus_to_exitcode(status)
+    finally:
+        os.close(end)
