@@ -8,7 +8,7 @@
 import gdb
 
 MAGIC = 0x6D626D61
-LAYOUT = 1
+LAYOUT = 2
 ANY_SOURCE = 0xFFFFFFFF
 
 

@@ -22,6 +22,9 @@
  * leader of the next group in the bucket; `prev` is the previous entry of the group, and at its leader the tail. Equal
  * keys are so in order of age, with the oldest one in front, and a bucket is as long as it has different keys.
  *
+ * Bits of a protocol (mbmatch_masks) are not in the keys. A group then has entries that differ in them, and a search
+ * walks it to the first one that fits. The functions for this are apart, so that matchers without such bits pay nothing.
+ *
  * A table that has more keys than buckets is replaced by one of four times the size, which takes two buckets of the old
  * one with each new entry. Until then a bucket of the old one is where its entries are.
  *
@@ -92,12 +95,17 @@ struct mbmatch_index {
 	struct table *table;
 	entry *cursor; /* the youngest entry in the table, or the queue's end */
 	uint32_t debt;
-	int32_t warm;  /* entries that it takes in until it is looked at whether it was used */
-	uint32_t used; /* a search was served since then */
+	uint32_t warm; /* entries until it is looked at whether it was used; 1: it takes none in */
+	uint32_t used; /* not 0: a search was served since then */
 };
 
-/* The indexes of a matcher. */
+/* The indexes of a matcher: of the receives, then of the messages by kind. */
 enum { RECEIVES = 0, MESSAGES = 1, INDEXES = 5 };
+
+struct mbmatch_indexes {
+	struct mbmatch_index of[INDEXES];
+	links masked; /* the receives of this kind that the index covers, by their links, oldest first */
+};
 
 /* How the key of an index is made of an entry: a constant at each use. */
 struct form {
@@ -108,15 +116,28 @@ struct form {
 	uint32_t state; /* bit of the state that is set in an entry of the index */
 };
 
-INLINE struct form form_of_receives(void)
+/* With protocol bits, keys do not have them, so that a group has entries that differ in them. Functions for matchers
+ * without them are apart, since a test and a constant mask are cheaper there than a mask in memory. */
+INLINE bool has_protocol(const mbmatch_t *m)
 {
-	struct form form = {offsetof(receive, link), UINT64_MAX, 0, MBMATCH_KIND_BITS, MBMATCH_INDEXED};
+	return m->key_bits != UINT64_MAX;
+}
+
+INLINE struct form form_of_receives(const mbmatch_t *m)
+{
+	struct form form = {offsetof(receive, link), m->key_bits, 0, MBMATCH_KIND_BITS, MBMATCH_INDEXED};
+	return form;
+}
+
+INLINE struct form without_protocol(struct form form)
+{
+	form.keep = UINT64_MAX;
 	return form;
 }
 
 INLINE struct form form_of_messages(const mbmatch_t *m, unsigned kind)
 {
-	struct form form = {offsetof(message, link) + kind * sizeof(links), kind & 2 ? ~m->tag_mask : UINT64_MAX,
+	struct form form = {offsetof(message, link) + kind * sizeof(links), kind & 2 ? m->any_tag_bits : m->key_bits,
 	                    kind & 1 ? MBMATCH_ANY_SOURCE : 0, 0, 1u << kind};
 	return form;
 }
@@ -323,7 +344,7 @@ INLINE void link_entry(const mbmatch_t *m, struct mbmatch_index *x, struct form 
 RARE bool stays_warm(struct mbmatch_index *x, size_t length)
 {
 	bool stays = x->table != NULL && x->used && length > MBMATCH_SHORT;
-	x->warm = stays ? WARM : 0;
+	x->warm = stays ? WARM : 1;
 	x->used = 0;
 	return stays;
 }
@@ -335,7 +356,7 @@ static bool has_table(mbmatch_t *m, struct mbmatch_index *x)
 		x->table = make_table(m, FIRST_BUCKETS);
 		m->indexed_kinds = 0;
 		for (unsigned kind = 0; kind < 4; kind++) {
-			m->indexed_kinds |= (m->indexes[MESSAGES + kind].table != NULL) << kind;
+			m->indexed_kinds |= (m->indexes->of[MESSAGES + kind].table != NULL) << kind;
 		}
 	}
 	return x->table != NULL;
@@ -345,15 +366,17 @@ static bool has_table(mbmatch_t *m, struct mbmatch_index *x)
 RARE void pay(mbmatch_t *m, unsigned index, size_t passed)
 {
 	if (m->indexes == NULL) {
-		m->indexes = (struct mbmatch_index *) allocate(m, INDEXES * sizeof(struct mbmatch_index));
+		m->indexes = (struct mbmatch_indexes *) allocate(m, sizeof(struct mbmatch_indexes));
 		if (m->indexes == NULL) {
 			return;
 		}
+		m->indexes->masked.next = m->indexes->masked.prev = &m->indexes->masked;
 		for (unsigned k = 0; k < INDEXES; k++) {
-			m->indexes[k].cursor = end_of(k == RECEIVES ? &m->posted : &m->unexpected);
+			m->indexes->of[k].cursor = end_of(k == RECEIVES ? &m->posted : &m->unexpected);
+			m->indexes->of[k].warm = 1;
 		}
 	}
-	struct mbmatch_index *x = &m->indexes[index];
+	struct mbmatch_index *x = &m->indexes->of[index];
 	x->debt = passed < DEBT - x->debt ? x->debt + (uint32_t) passed : DEBT;
 }
 
@@ -381,16 +404,23 @@ INLINE void leave(entry *e)
 INLINE unsigned kind_of(const mbmatch_t *m, uint64_t ignore, uint32_t source)
 {
 	unsigned any = source == MBMATCH_ANY_SOURCE;
-	return LIKELY(ignore == 0) ? any : LIKELY(ignore == m->tag_mask) ? any + 2 : MBMATCH_MASKED;
+	ignore &= m->key_bits;
+	return LIKELY(ignore == 0) ? any : LIKELY(ignore == (m->key_bits ^ m->any_tag_bits)) ? any + 2 : MBMATCH_MASKED;
 }
 
 /*
  * Posted receives
  */
 
+/* NULL if the matcher has no index. */
+INLINE struct mbmatch_index *receives_index(const mbmatch_t *m)
+{
+	return m->indexes != NULL ? &m->indexes->of[RECEIVES] : NULL;
+}
+
 INLINE bool receive_accepts(const receive *r, uint64_t bits, uint32_t source)
 {
-	return ((r->entry.bits ^ bits) & ~r->ignore) == 0 &&
+	return ((r->entry.bits ^ bits) & r->compare) == 0 &&
 	       (r->entry.source == source || r->entry.source == MBMATCH_ANY_SOURCE);
 }
 
@@ -398,7 +428,7 @@ INLINE bool receive_accepts(const receive *r, uint64_t bits, uint32_t source)
 INLINE void link_receive(mbmatch_t *m, struct mbmatch_index *x, receive *r)
 {
 	if (UNLIKELY((r->entry.state & MBMATCH_KIND_BITS) == MBMATCH_MASKED)) {
-		links *end = &m->masked, *l = &r->link;
+		links *end = &m->indexes->masked, *l = &r->link;
 		l->next = end;
 		l->prev = end->prev;
 		end->prev->next = l;
@@ -406,7 +436,7 @@ INLINE void link_receive(mbmatch_t *m, struct mbmatch_index *x, receive *r)
 		r->entry.state |= MBMATCH_INDEXED;
 		x->cursor = &r->entry;
 	} else {
-		link_entry(m, x, form_of_receives(), &r->entry);
+		link_entry(m, x, form_of_receives(m), &r->entry);
 	}
 }
 
@@ -432,13 +462,13 @@ INLINE void leave_cursor(struct mbmatch_index *x, const entry *e)
 
 RARE receive *remove_indexed_receive(mbmatch_t *m, receive *r)
 {
-	struct mbmatch_index *x = &m->indexes[RECEIVES];
+	struct mbmatch_index *x = &m->indexes->of[RECEIVES];
 	leave_cursor(x, &r->entry);
 	if (UNLIKELY((r->entry.state & MBMATCH_KIND_BITS) == MBMATCH_MASKED)) {
 		r->link.prev->next = r->link.next;
 		r->link.next->prev = r->link.prev;
 	} else {
-		unlink_entry(x->table, form_of_receives(), &r->entry);
+		unlink_entry(x->table, form_of_receives(m), &r->entry);
 	}
 	return leave_receives(m, r);
 }
@@ -451,25 +481,14 @@ INLINE receive *remove_receive(mbmatch_t *m, receive *r)
 /* An index has served a search, unless the oldest entry of all would have too. */
 INLINE void served(struct mbmatch_index *x, const entry *e, const mbmatch_queue_t *queue)
 {
-	x->used |= e != queue->next;
+	x->used |= (uint32_t) ((uintptr_t) e - (uintptr_t) queue->next);
 }
 
-INLINE receive *matched_receive(mbmatch_t *m, receive *r)
-{
-	return LIKELY(!(r->entry.state & MBMATCH_STAYS)) ? remove_receive(m, r) : r;
-}
-
-/* Searches the receives from `e` on, none of which is in the index. */
+/* The rest of a search of the receives: `e` and those behind it, after more than MBMATCH_SHORT others. */
 RARE receive *walk_receives(mbmatch_t *m, entry *e, uint64_t bits, uint32_t source)
 {
 	entry *end = end_of(&m->posted);
-	struct mbmatch_index *x = m->indexes;
-	size_t passed = 0;
-	for (; e != end && passed <= MBMATCH_SHORT; e = e->next, passed++) {
-		if (receive_accepts((receive *) e, bits, source)) {
-			return matched_receive(m, (receive *) e);
-		}
-	}
+	struct mbmatch_index *x = receives_index(m);
 	if (e != end && x != NULL && x->debt >= DEBT && has_table(m, x)) {
 		x->debt = 0;
 		x->warm = WARM;
@@ -480,14 +499,13 @@ RARE receive *walk_receives(mbmatch_t *m, entry *e, uint64_t bits, uint32_t sour
 			link_receive(m, x, (receive *) e);
 		}
 	} else {
+		size_t passed = MBMATCH_SHORT + 1;
 		for (; e != end && !receive_accepts((receive *) e, bits, source); e = e->next) {
 			passed++;
 		}
-		if (passed > MBMATCH_SHORT) {
-			pay(m, RECEIVES, passed);
-		}
+		pay(m, RECEIVES, passed);
 	}
-	return e == end ? NULL : matched_receive(m, (receive *) e);
+	return e == end ? NULL : (receive *) e;
 }
 
 /* A receive that was found in the index, and where it is linked from if it is the leader of a group. */
@@ -496,14 +514,41 @@ struct found {
 	links **from;
 };
 
-/* The oldest receive of one kind in the index that has this key, if it is older than `best`. */
-INLINE struct found older(const mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source, uint32_t kind,
-                          struct found best)
+/* Of a group, the oldest receive that accepts a message, if it is older than `best`: with protocol bits, which are not
+ * in the key, a group has receives that do not. */
+RARE struct found older_in_group(links *leader, uint64_t bits, uint32_t source, struct found best)
+{
+	links *tail = leader->prev;
+	for (links *l = leader;; l = l->next) {
+		receive *r = MBMATCH_OBJECT(l, receive, link);
+		if (best.receive != NULL && best.receive->age < r->age) {
+			break;
+		}
+		if (receive_accepts(r, bits, source)) {
+			best.receive = r;
+			best.from = NULL;
+			break;
+		}
+		if (l == tail) {
+			break;
+		}
+	}
+	return best;
+}
+
+/* The oldest receive of one kind in the index that accepts a message, if it is older than `best`. `keep` are the bits
+ * of the key, `any` those that are set in its source. */
+INLINE struct found older(const mbmatch_t *m, struct table *t, uint64_t bits, uint64_t keep, uint32_t source,
+                          uint32_t any, uint32_t kind, bool protocol, struct found best)
 {
 	if (kind == 0 || m->kinds[kind] != 0) {
-		links **from = find_key(t, form_of_receives(), bits, source, kind);
+		struct form form = protocol ? form_of_receives(m) : without_protocol(form_of_receives(m));
+		links **from = find_key(t, form, bits & keep, source | any, kind);
 		if (*from != NULL) {
-			receive *r = (receive *) entry_of(*from, form_of_receives());
+			receive *r = (receive *) entry_of(*from, form);
+			if (protocol) {
+				return older_in_group(*from, bits, source, best);
+			}
 			if (best.receive == NULL || r->age < best.receive->age) {
 				best.receive = r;
 				best.from = from;
@@ -516,8 +561,8 @@ INLINE struct found older(const mbmatch_t *m, struct table *t, uint64_t bits, ui
 /* The oldest masked receive in the index that accepts a message, if it is older than `best`. */
 RARE struct found older_masked(mbmatch_t *m, uint64_t bits, uint32_t source, struct found best)
 {
-	for (links *l = m->masked.next; l != &m->masked; l = l->next) {
-		receive *r = (receive *) entry_of(l, form_of_receives());
+	for (links *l = m->indexes->masked.next; l != &m->indexes->masked; l = l->next) {
+		receive *r = MBMATCH_OBJECT(l, receive, link);
 		if (best.receive != NULL && best.receive->age < r->age) {
 			break;
 		}
@@ -531,17 +576,19 @@ RARE struct found older_masked(mbmatch_t *m, uint64_t bits, uint32_t source, str
 }
 
 /* Of the receives in the index that accept a message, the oldest. */
-INLINE struct found find_indexed_receive(mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source)
+INLINE struct found find_indexed_receive(mbmatch_t *m, struct table *t, uint64_t bits, uint32_t source,
+                                         bool protocol)
 {
 	struct found best = {NULL, NULL};
-	best = older(m, t, bits, source, 0, best);
+	uint64_t keep = protocol ? m->key_bits : UINT64_MAX;
+	best = older(m, t, bits, keep, source, 0, 0, protocol, best);
 	if (best.receive != NULL && m->hints & MBMATCH_ALLOW_OVERTAKING) {
 		return best;
 	}
-	best = older(m, t, bits, MBMATCH_ANY_SOURCE, 1, best);
+	best = older(m, t, bits, keep, source, MBMATCH_ANY_SOURCE, 1, protocol, best);
 	if (m->kinds[0] != m->kinds[1]) {
-		best = older(m, t, bits & ~m->tag_mask, source, 2, best);
-		best = older(m, t, bits & ~m->tag_mask, MBMATCH_ANY_SOURCE, 3, best);
+		best = older(m, t, bits, m->any_tag_bits, source, 0, 2, protocol, best);
+		best = older(m, t, bits, m->any_tag_bits, source, MBMATCH_ANY_SOURCE, 3, protocol, best);
 		if (UNLIKELY(m->kinds[MBMATCH_MASKED] != 0)) {
 			best = older_masked(m, bits, source, best);
 		}
@@ -554,7 +601,7 @@ INLINE receive *append_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t
 	r->entry.bits = bits & ~ignore;
 	r->entry.source = source;
 	r->entry.state = kind;
-	r->ignore = ignore;
+	r->compare = ~ignore;
 	r->age = m->age++;
 	if (kind != 0) {
 		m->kinds[kind]++;
@@ -570,35 +617,38 @@ INLINE receive *append_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t
 /* What is rare when the index takes the youngest receive in. */
 RARE message *link_youngest_receive(mbmatch_t *m)
 {
-	struct mbmatch_index *x = m->indexes;
+	struct mbmatch_index *x = &m->indexes->of[RECEIVES];
 	if (x->warm > 0 || stays_warm(x, m->posted_length)) {
 		link_receive(m, x, (receive *) m->posted.prev);
 	}
 	return NULL;
 }
 
-INLINE message *queue_indexed(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+INLINE message *queue_indexed(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind,
+                              struct form form)
 {
-	struct mbmatch_index *x = m->indexes;
+	struct mbmatch_index *x = &m->indexes->of[RECEIVES];
 	const entry *last = m->posted.prev;
 	append_receive(m, r, bits, ignore, source, kind);
 	if (x->cursor != last) {
 		return NULL;
 	}
-	if (UNLIKELY(--x->warm <= 0 || x->table->old != NULL || kind == MBMATCH_MASKED)) {
+	if (UNLIKELY(--x->warm == 0 || x->table->old != NULL || kind == MBMATCH_MASKED)) {
 		return link_youngest_receive(m);
 	}
-	return UNLIKELY(insert(x, x->table, form_of_receives(), &r->entry)) ? (message *) grow_table(m, x) : NULL;
-}
-
-RARE message *queue_indexed_exact_receive(mbmatch_t *m, receive *r, uint64_t bits, uint32_t source)
-{
-	return queue_indexed(m, r, bits, 0, source, 0);
+	return UNLIKELY(insert(x, x->table, form, &r->entry)) ? (message *) grow_table(m, x) : NULL;
 }
 
 RARE message *queue_indexed_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
 {
-	return queue_indexed(m, r, bits, ignore, source, kind_of(m, ignore, source));
+	return queue_indexed(m, r, bits, ignore, source, kind_of(m, ignore, source), form_of_receives(m));
+}
+
+RARE message *queue_indexed_exact_receive(mbmatch_t *m, receive *r, uint64_t bits, uint32_t source)
+{
+	return UNLIKELY(has_protocol(m))
+	           ? queue_indexed_receive(m, r, bits, 0, source)
+	           : queue_indexed(m, r, bits, 0, source, 0, without_protocol(form_of_receives(m)));
 }
 
 INLINE message *queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
@@ -636,7 +686,7 @@ INLINE message *leave_messages(mbmatch_t *m, message *e)
 INLINE void unlink_message(mbmatch_t *m, message *e, unsigned kind)
 {
 	if (e->entry.state & 1u << kind) {
-		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 		leave_cursor(x, &e->entry);
 		unlink_entry(x->table, form_of_messages(m, kind), &e->entry);
 	}
@@ -656,17 +706,12 @@ INLINE message *remove_message(mbmatch_t *m, message *e)
 	return e->entry.state != 0 ? remove_indexed_message(m, e) : leave_messages(m, e);
 }
 
-/* Searches the messages from `e` on, none of which is in the index of this kind. */
-RARE message *walk_messages(mbmatch_t *m, entry *e, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+/* The rest of a search of the messages: `e` and those behind it, after more than MBMATCH_SHORT others. */
+RARE message *walk_messages(mbmatch_t *m, entry *e, uint64_t bits, uint64_t ignore, uint32_t source)
 {
 	entry *end = end_of(&m->unexpected);
-	struct mbmatch_index *x = m->indexes == NULL || kind == MBMATCH_MASKED ? NULL : &m->indexes[MESSAGES + kind];
-	size_t passed = 0;
-	for (; e != end && passed <= MBMATCH_SHORT; e = e->next, passed++) {
-		if (message_fits(e, bits, ignore, source)) {
-			return (message *) e;
-		}
-	}
+	unsigned kind = kind_of(m, ignore, source);
+	struct mbmatch_index *x = m->indexes == NULL || kind == MBMATCH_MASKED ? NULL : &m->indexes->of[MESSAGES + kind];
 	if (e != end && x != NULL && x->debt >= DEBT && has_table(m, x)) {
 		struct form form = form_of_messages(m, kind);
 		x->debt = 0;
@@ -678,23 +723,38 @@ RARE message *walk_messages(mbmatch_t *m, entry *e, uint64_t bits, uint64_t igno
 			link_entry(m, x, form, e);
 		}
 	} else {
+		size_t passed = MBMATCH_SHORT + 1;
 		for (; e != end && !message_fits(e, bits, ignore, source); e = e->next) {
 			passed++;
 		}
-		if (passed > MBMATCH_SHORT && kind != MBMATCH_MASKED) {
+		if (kind != MBMATCH_MASKED) {
 			pay(m, MESSAGES + kind, passed);
 		}
 	}
 	return e == end ? NULL : (message *) e;
 }
 
-/* Where the search of a kind begins to walk: behind what is in the index, and behind the oldest, which does not fit. */
-INLINE entry *walk_from(mbmatch_t *m, unsigned kind)
+/* Searches the messages from `at` on, none of which is in the index of this kind. */
+INLINE message *search_messages(mbmatch_t *m, entry *at, uint64_t bits, uint64_t ignore, uint32_t source)
 {
-	if (m->indexes != NULL && kind != MBMATCH_MASKED) {
-		entry *cursor = m->indexes[MESSAGES + kind].cursor;
-		if (cursor != end_of(&m->unexpected)) {
-			return cursor->next;
+	for (int left = MBMATCH_SHORT + 1; at != end_of(&m->unexpected); at = at->next) {
+		if (message_fits(at, bits, ignore, source)) {
+			return (message *) at;
+		}
+		if (--left == 0) {
+			return walk_messages(m, at->next, bits, ignore, source);
+		}
+	}
+	return NULL;
+}
+
+/* Where the search of a kind begins to walk: behind what is in the index, and behind the oldest, which does not fit. */
+INLINE entry *walk_from(mbmatch_t *m, uint64_t ignore, uint32_t source)
+{
+	if (m->indexes != NULL) {
+		unsigned kind = kind_of(m, ignore, source);
+		if (kind != MBMATCH_MASKED && m->indexes->of[MESSAGES + kind].cursor != end_of(&m->unexpected)) {
+			return m->indexes->of[MESSAGES + kind].cursor->next;
 		}
 	}
 	return m->unexpected.next->next;
@@ -703,31 +763,47 @@ INLINE entry *walk_from(mbmatch_t *m, unsigned kind)
 /* The rest of a search: what is not in the index. `r` is NULL for a search alone. */
 RARE message *post_walking(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
 {
-	unsigned kind = kind_of(m, ignore, source);
-	message *found = walk_messages(m, walk_from(m, kind), bits, ignore, source, kind);
+	message *found = search_messages(m, walk_from(m, ignore, source), bits, ignore, source);
 	if (found != NULL) {
 		return remove_message(m, found);
 	}
 	return r == NULL ? NULL : queue_receive(m, r, bits, ignore, source);
 }
 
-/* The search of one kind of pattern in its index, and what follows. */
-INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind)
+/* Of a group, the oldest message that fits: with protocol bits, which are not in the key, a group has others. */
+RARE links *fitting_in_group(links *leader, struct form form, uint64_t bits, uint64_t ignore, uint32_t source)
 {
-	if (m->indexes == NULL) {
-		return post_walking(m, r, bits, ignore, source);
+	links *tail = leader->prev, *l = leader;
+	while (!message_fits(entry_of(l, form), bits, ignore, source)) {
+		if (l == tail) {
+			return NULL;
+		}
+		l = l->next;
 	}
-	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	return l;
+}
+
+/* The search of one kind of pattern in its index, and what follows. */
+INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source, unsigned kind,
+                             bool protocol)
+{
+	struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 	entry *cursor = x->cursor;
 	if (cursor != end_of(&m->unexpected)) {
 		struct form form = form_of_messages(m, kind);
-		links **from = find_key(x->table, form, kind & 2 ? bits & ~m->tag_mask : bits, source, 0), *leader = *from;
+		form = protocol || kind & 2 ? form : without_protocol(form);
+		links **from = find_key(x->table, form, bits & form.keep, source, 0), *leader = *from;
+		if (protocol && leader != NULL) {
+			leader = fitting_in_group(leader, form, bits, ignore, source);
+		}
 		if (leader != NULL) {
 			message *e = (message *) entry_of(leader, form);
 			served(x, &e->entry, &m->unexpected);
-			unlink_leader(x->table, from, leader);
-			leave_cursor(x, &e->entry);
-			e->entry.state ^= 1u << kind;
+			if (!protocol) {
+				unlink_leader(x->table, from, leader);
+				leave_cursor(x, &e->entry);
+				e->entry.state ^= 1u << kind;
+			}
 			return remove_message(m, e);
 		}
 		if (cursor == m->unexpected.prev) {
@@ -740,13 +816,20 @@ INLINE message *post_of_kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t i
 #define POST_OF_KIND(kind) \
 	RARE message *post_of_kind_##kind(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source) \
 	{ \
-		return post_of_kind(m, r, bits, ignore, source, kind); \
+		return post_of_kind(m, r, bits, ignore, source, kind, false); \
 	}
 POST_OF_KIND(0)
 POST_OF_KIND(1)
 POST_OF_KIND(2)
 POST_OF_KIND(3)
 #undef POST_OF_KIND
+
+RARE message *post_with_protocol(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
+{
+	unsigned kind = kind_of(m, ignore, source);
+	return kind != MBMATCH_MASKED ? post_of_kind(m, r, bits, ignore, source, kind, true)
+	                              : post_walking(m, r, bits, ignore, source);
+}
 
 /* The pattern of another kind. */
 RARE message *post_wildcard(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
@@ -755,10 +838,16 @@ RARE message *post_wildcard(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ig
 	if (message_fits(&oldest->entry, bits, ignore, source)) {
 		return remove_message(m, oldest);
 	}
+	if (m->indexes == NULL) {
+		return post_walking(m, r, bits, ignore, source);
+	}
+	if (UNLIKELY(has_protocol(m))) {
+		return post_with_protocol(m, r, bits, ignore, source);
+	}
 	if (ignore == 0) {
 		return post_of_kind_1(m, r, bits, ignore, source);
 	}
-	if (ignore == m->tag_mask) {
+	if (ignore == ~m->any_tag_bits) {
 		return source != MBMATCH_ANY_SOURCE ? post_of_kind_2(m, r, bits, ignore, source)
 		                                    : post_of_kind_3(m, r, bits, ignore, source);
 	}
@@ -778,7 +867,10 @@ INLINE message *post(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, u
 	if (!(oldest->entry.state & 1) && oldest->entry.bits == bits && oldest->entry.source == source) {
 		return remove_message(m, oldest);
 	}
-	return post_of_kind_0(m, r, bits, 0, source);
+	if (m->indexes == NULL) {
+		return post_walking(m, r, bits, 0, source);
+	}
+	return UNLIKELY(has_protocol(m)) ? post_with_protocol(m, r, bits, 0, source) : post_of_kind_0(m, r, bits, 0, source);
 }
 
 INLINE void append_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
@@ -794,7 +886,7 @@ INLINE void append_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t sou
 RARE receive *link_youngest_message(mbmatch_t *m, message *e, unsigned kinds)
 {
 	for (unsigned kind = 0; kind < 4; kind++) {
-		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 		if (!(kinds & 1u << kind)) {
 			continue;
 		}
@@ -809,14 +901,14 @@ RARE receive *link_youngest_message(mbmatch_t *m, message *e, unsigned kinds)
 
 /* Takes the youngest message into an index that has all others, of which the youngest is `last`. Returns the bit of
  * the kind if something is left to do. */
-INLINE unsigned link_message(mbmatch_t *m, message *e, const entry *last, unsigned kind)
+INLINE unsigned link_message(mbmatch_t *m, message *e, const entry *last, unsigned kind, struct form form)
 {
-	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 	if (x->cursor != last) {
 		return 0;
 	}
-	bool rare = UNLIKELY(--x->warm <= 0 || x->table->old != NULL) ||
-	            UNLIKELY(insert(x, x->table, form_of_messages(m, kind), &e->entry));
+	bool rare = UNLIKELY(--x->warm == 0 || x->table->old != NULL) ||
+	            UNLIKELY(insert(x, x->table, form, &e->entry));
 	return rare ? 1u << kind : 0;
 }
 
@@ -825,10 +917,10 @@ RARE receive *queue_indexed_message(mbmatch_t *m, message *e, uint64_t bits, uin
 	const entry *last = m->unexpected.prev;
 	unsigned kinds = m->indexed_kinds, rest = 0;
 	append_message(m, e, bits, source);
-	rest |= kinds & 1 ? link_message(m, e, last, 0) : 0;
-	rest |= kinds & 2 ? link_message(m, e, last, 1) : 0;
-	rest |= kinds & 4 ? link_message(m, e, last, 2) : 0;
-	rest |= kinds & 8 ? link_message(m, e, last, 3) : 0;
+	rest |= kinds & 1 ? link_message(m, e, last, 0, form_of_messages(m, 0)) : 0;
+	rest |= kinds & 2 ? link_message(m, e, last, 1, form_of_messages(m, 1)) : 0;
+	rest |= kinds & 4 ? link_message(m, e, last, 2, form_of_messages(m, 2)) : 0;
+	rest |= kinds & 8 ? link_message(m, e, last, 3, form_of_messages(m, 3)) : 0;
 	return UNLIKELY(rest != 0) ? link_youngest_message(m, e, rest) : NULL;
 }
 
@@ -837,7 +929,8 @@ RARE receive *queue_exactly_indexed_message(mbmatch_t *m, message *e, uint64_t b
 {
 	const entry *last = m->unexpected.prev;
 	append_message(m, e, bits, source);
-	return UNLIKELY(link_message(m, e, last, 0) != 0) ? link_youngest_message(m, e, 1) : NULL;
+	unsigned rest = link_message(m, e, last, 0, without_protocol(form_of_messages(m, 0)));
+	return UNLIKELY(rest != 0) ? link_youngest_message(m, e, 1) : NULL;
 }
 
 /* `e` is NULL for a search alone. */
@@ -851,7 +944,7 @@ INLINE receive *queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t 
 		return NULL;
 	}
 	if (m->indexes != NULL) {
-		return m->indexed_kinds == 1 ? queue_exactly_indexed_message(m, e, bits, source)
+		return m->indexed_kinds == 1 && LIKELY(!has_protocol(m)) ? queue_exactly_indexed_message(m, e, bits, source)
 		                             : queue_indexed_message(m, e, bits, source);
 	}
 	append_message(m, e, bits, source);
@@ -861,18 +954,32 @@ INLINE receive *queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t 
 /* The rest of a search: what is not in the index. */
 RARE receive *arrive_walking(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
-	struct mbmatch_index *x = m->indexes;
-	entry *from = x != NULL && x->cursor != end_of(&m->posted) ? x->cursor : m->posted.next; /* which does not fit */
-	receive *found = walk_receives(m, from->next, bits, source);
-	return found != NULL ? found : queue_message(m, e, bits, source);
+	const struct mbmatch_index *x = receives_index(m);
+	entry *at = x != NULL && x->cursor != end_of(&m->posted) ? x->cursor : m->posted.next; /* which does not fit */
+	receive *found = NULL;
+	at = at->next;
+	for (int left = MBMATCH_SHORT + 1; at != end_of(&m->posted); at = at->next) {
+		if (receive_accepts((receive *) at, bits, source)) {
+			found = (receive *) at;
+			break;
+		}
+		if (--left == 0) {
+			found = walk_receives(m, at->next, bits, source);
+			break;
+		}
+	}
+	if (found == NULL) {
+		return queue_message(m, e, bits, source);
+	}
+	return UNLIKELY(found->entry.state & MBMATCH_STAYS) ? found : leave_receives(m, found);
 }
 
-/* The index has receives of several kinds. */
-RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+/* The search of the index for receives of all kinds, and what follows. */
+INLINE receive *arrive_of_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32_t source, bool protocol)
 {
-	struct mbmatch_index *x = m->indexes;
+	struct mbmatch_index *x = &m->indexes->of[RECEIVES];
 	struct table *t = x->table;
-	struct found best = find_indexed_receive(m, t, bits, source);
+	struct found best = find_indexed_receive(m, t, bits, source, protocol);
 	receive *r = best.receive;
 	if (r == NULL) {
 		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
@@ -889,19 +996,33 @@ RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32
 	return leave_receives(m, r);
 }
 
+RARE receive *arrive_among_kinds(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	return arrive_of_kinds(m, e, bits, source, false);
+}
+
+RARE receive *arrive_with_protocol(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
+{
+	return arrive_of_kinds(m, e, bits, source, true);
+}
+
 /* The oldest receive is in the index. */
 RARE receive *arrive_indexed(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
-	struct mbmatch_index *x = m->indexes;
+	struct mbmatch_index *x = &m->indexes->of[RECEIVES];
 	if (m->kinds[0] != 0) {
-		return arrive_among_kinds(m, e, bits, source);
+		return has_protocol(m) ? arrive_with_protocol(m, e, bits, source) : arrive_among_kinds(m, e, bits, source);
+	}
+	if (UNLIKELY(has_protocol(m))) {
+		return arrive_with_protocol(m, e, bits, source);
 	}
 	struct table *t = x->table;
-	links **from = find_key(t, form_of_receives(), bits, source, 0), *leader = *from;
+	struct form form = without_protocol(form_of_receives(m));
+	links **from = find_key(t, form, bits, source, 0), *leader = *from;
 	if (leader == NULL) {
 		return x->cursor == m->posted.prev ? queue_message(m, e, bits, source) : arrive_walking(m, e, bits, source);
 	}
-	receive *r = (receive *) entry_of(leader, form_of_receives());
+	receive *r = (receive *) entry_of(leader, form);
 	served(x, &r->entry, &m->posted);
 	if (UNLIKELY(r->entry.state & MBMATCH_STAYS)) {
 		return r;
@@ -998,12 +1119,14 @@ static void check_new(const mbmatch_t *m, const void *node)
 }
 
 #define CHECK_MATCHER(m) check_matcher(m)
+#define CHECK_EMPTY(m) expect((m)->posted_length + (m)->unexpected_length == 0, "the queues are not empty")
 #define CHECK_PATTERN(m, ignore, source) check_pattern(m, ignore, source)
 #define CHECK_POST(m, r, bits, ignore, source) (check_pattern(m, ignore, source), check_new(m, r))
 #define CHECK_ARRIVE(m, e, bits, source) (check_matcher(m), check_new(m, e))
 #define CHECK_QUEUED(queue, length, node) expect(check_queue(queue, length, node), "the node is not in this queue")
 #else
 #define CHECK_MATCHER(m) ((void) 0)
+#define CHECK_EMPTY(m) ((void) 0)
 #define CHECK_PATTERN(m, ignore, source) ((void) 0)
 #define CHECK_POST(m, r, bits, ignore, source) ((void) 0)
 #define CHECK_ARRIVE(m, e, bits, source) ((void) 0)
@@ -1022,10 +1145,17 @@ void mbmatch_init(mbmatch_t *m, uint64_t tag_mask, unsigned hints, const mbmatch
 	m->hints = (uint8_t) hints;
 	m->posted.next = m->posted.prev = end_of(&m->posted);
 	m->unexpected.next = m->unexpected.prev = end_of(&m->unexpected);
-	m->masked.next = m->masked.prev = &m->masked;
 	m->limit = UINT32_MAX;
-	m->tag_mask = tag_mask;
+	m->key_bits = UINT64_MAX;
+	m->any_tag_bits = ~tag_mask;
 	m->allocator = allocator;
+}
+
+void mbmatch_masks(mbmatch_t *m, uint64_t tag_mask, uint64_t protocol)
+{
+	CHECK_EMPTY(m);
+	m->key_bits = ~protocol;
+	m->any_tag_bits = ~(tag_mask | protocol);
 }
 
 int mbmatch_version(void)
@@ -1036,10 +1166,10 @@ int mbmatch_version(void)
 /* Frees the table of an index, in whose queue nothing waits or is searched any more. */
 static void free_index(mbmatch_t *m, unsigned k)
 {
-	struct mbmatch_index *x = &m->indexes[k];
+	struct mbmatch_index *x = &m->indexes->of[k];
 	free_table(m, x->table);
 	x->table = NULL;
-	x->warm = 0;
+	x->warm = 1;
 	x->debt = x->used = 0;
 	if (k != RECEIVES) {
 		m->indexed_kinds &= (uint8_t) ~(1u << (k - MESSAGES));
@@ -1057,7 +1187,7 @@ void mbmatch_trim(mbmatch_t *m)
 		}
 	}
 	if (m->posted_length + m->unexpected_length == 0) {
-		release(m, m->indexes, INDEXES * sizeof(struct mbmatch_index));
+		release(m, m->indexes, sizeof(struct mbmatch_indexes));
 		m->indexes = NULL;
 	}
 }
@@ -1073,9 +1203,9 @@ size_t mbmatch_memory(const mbmatch_t *m)
 {
 	size_t bytes = 0;
 	if (m->indexes != NULL) {
-		bytes = INDEXES * sizeof(struct mbmatch_index);
+		bytes = sizeof(struct mbmatch_indexes);
 		for (unsigned k = 0; k < INDEXES; k++) {
-			for (const struct table *t = m->indexes[k].table; t != NULL; t = t->old) {
+			for (const struct table *t = m->indexes->of[k].table; t != NULL; t = t->old) {
 				bytes += bytes_of_table(t->mask + 1);
 			}
 		}
@@ -1208,17 +1338,20 @@ RARE message *probe_further(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32
 {
 	unsigned kind = kind_of(m, ignore, source);
 	if (m->indexes != NULL && kind != MBMATCH_MASKED) {
-		struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+		struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 		if (x->cursor != end_of(&m->unexpected)) {
 			struct form form = form_of_messages(m, kind);
 			links *leader = *find_key(x->table, form, bits & form.keep, source, 0);
+			if (leader != NULL && UNLIKELY(m->key_bits != UINT64_MAX)) {
+				leader = fitting_in_group(leader, form, bits, ignore, source);
+			}
 			if (leader != NULL) {
 				served(x, entry_of(leader, form), &m->unexpected);
 				return (message *) entry_of(leader, form);
 			}
 		}
 	}
-	return walk_messages(m, walk_from(m, kind), bits, ignore, source, kind);
+	return search_messages(m, walk_from(m, ignore, source), bits, ignore, source);
 }
 
 INLINE message *probe(mbmatch_t *m, uint64_t bits, uint64_t ignore, uint32_t source)
@@ -1267,7 +1400,7 @@ int mbmatch_discard(mbmatch_t *m, message *e)
  * younger leave the index, unless no other message has its key. */
 static void relink_message(mbmatch_t *m, message *e, unsigned kind)
 {
-	struct mbmatch_index *x = &m->indexes[MESSAGES + kind];
+	struct mbmatch_index *x = &m->indexes->of[MESSAGES + kind];
 	struct form form = form_of_messages(m, kind);
 	if (*find_key_of(x->table, form, &e->entry) == NULL) {
 		entry *cursor = x->cursor;
@@ -1296,7 +1429,7 @@ receive *mbmatch_change_source(mbmatch_t *m, message *e, uint32_t source)
 	}
 	for (unsigned kind = 0; kind < 4; kind += 2) {
 		if (e->entry.state & 1u << kind) {
-			unlink_entry(m->indexes[MESSAGES + kind].table, form_of_messages(m, kind), &e->entry);
+			unlink_entry(m->indexes->of[MESSAGES + kind].table, form_of_messages(m, kind), &e->entry);
 		}
 	}
 	e->entry.source = source;
@@ -1315,7 +1448,7 @@ size_t mbmatch_remove_receives(mbmatch_t *m, uint64_t bits, uint64_t ignore, uin
 	CHECK_MATCHER(m);
 	for (receive *r = mbmatch_first_receive(m), *next; r != NULL; r = next) {
 		next = mbmatch_next_receive(m, r);
-		if ((r->ignore & ~ignore) == 0 && message_fits(&r->entry, bits, ignore, source)) {
+		if ((~r->compare & ~ignore) == 0 && message_fits(&r->entry, bits, ignore, source)) {
 			remove_receive(m, r);
 			count++;
 			if (removed != NULL) {

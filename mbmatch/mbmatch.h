@@ -76,7 +76,7 @@ struct mbmatch_entry {
 
 typedef struct mbmatch_receive {
 	mbmatch_entry_t entry;
-	uint64_t ignore;
+	uint64_t compare; /* the bits that are not ignored */
 	uint64_t age; /* a number that grows from receive to receive */
 	mbmatch_link_t link;
 } mbmatch_receive_t;
@@ -114,7 +114,7 @@ typedef struct mbmatch_queue {
 	mbmatch_entry_t *next, *prev; /* the oldest and the youngest entry */
 } mbmatch_queue_t;
 
-struct mbmatch_index;
+struct mbmatch_indexes;
 
 /*
  * A matcher. Its members are documented for debuggers, which walk a stopped process: `magic` and `layout` say that this
@@ -128,19 +128,19 @@ typedef struct mbmatch {
 	uint8_t indexed_kinds;    /* bit k: the messages have a table for patterns of kind k */
 	mbmatch_queue_t posted;
 	mbmatch_queue_t unexpected;
-	mbmatch_link_t masked; /* the receives of this kind that the index covers, by their links, oldest first */
 	uint32_t posted_length, unexpected_length;
 	uint32_t kinds[MBMATCH_KINDS]; /* posted receives of each kind but 0, whose place has their sum */
 	uint32_t limit;                /* most unexpected messages */
-	uint64_t tag_mask;
-	uint64_t age; /* of the next receive */
-	struct mbmatch_index *indexes; /* of the receives, then of the messages by kind; NULL until one is needed */
+	uint64_t key_bits;             /* match bits that are in the keys of tables: all but those of a protocol */
+	uint64_t any_tag_bits;         /* of these, those that a receive of any tag compares */
+	uint64_t age;                  /* of the next receive */
+	struct mbmatch_indexes *indexes; /* NULL until one is needed */
 	mbmatch_counters_t *counters;  /* NULL: counting is off */
 	const mbmatch_allocator_t *allocator;
 } mbmatch_t;
 
 #define MBMATCH_MAGIC UINT32_C(0x6d626d61)
-#define MBMATCH_LAYOUT 1
+#define MBMATCH_LAYOUT 2
 
 /* Hints: what the caller promises. */
 #define MBMATCH_NO_ANY_SOURCE 1u    /* no receive or probe is from any source (mpi_assert_no_any_source) */
@@ -153,6 +153,14 @@ typedef struct mbmatch {
  * above, or 0. `allocator` must outlive the matcher; NULL stands for calloc and free.
  */
 void mbmatch_init(mbmatch_t *matcher, uint64_t tag_mask, unsigned hints, const mbmatch_allocator_t *allocator);
+
+/*
+ * Changes the masks of a matcher whose queues are empty: `tag_mask` as in mbmatch_init, and `protocol`, bits that any
+ * pattern may ignore or compare without being searched one by one, such as those for synchronous sends that MPI
+ * libraries have in the tags of libfabric. They are not in the keys of tables, so that entries that differ in nothing
+ * else are searched one by one.
+ */
+void mbmatch_masks(mbmatch_t *matcher, uint64_t tag_mask, uint64_t protocol);
 
 /* Frees the tables of a matcher. Nodes that are queued are left as they are, and belong to the caller. */
 void mbmatch_destroy(mbmatch_t *matcher);
@@ -299,6 +307,7 @@ void mbmatch_at(const char *file, int line);
 /* Called with what a check found; prints it and aborts, unless the program defines another one (GCC and Clang). */
 void mbmatch_failed(const char *what, const char *file, int line);
 #ifndef MBMATCH_SOURCE
+#define mbmatch_masks(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_masks(__VA_ARGS__))
 #define mbmatch_post(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_post(__VA_ARGS__))
 #define mbmatch_arrive(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_arrive(__VA_ARGS__))
 #define mbmatch_take_receive(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_take_receive(__VA_ARGS__))

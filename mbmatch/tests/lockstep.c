@@ -12,6 +12,10 @@
 #include "mbmatch.h"
 
 #define TAG_MASK UINT64_C(0xffffffff)
+#define PROTOCOL UINT64_C(0x6000000000000001)
+
+/* Protocol bits of the matcher, which half of the patterns ignore. */
+static uint64_t protocol;
 enum { NODES = 1 << 14 };
 
 /* An entry of the reference: a node, or of a free place the number of the next one. */
@@ -145,14 +149,14 @@ static struct phase random_phase(void)
 static void pattern_of(const struct phase *p, uint64_t *bits, uint64_t *ignore, uint32_t *source)
 {
 	uint64_t kind = below(100);
-	*ignore = 0;
+	*ignore = below(2) ? protocol : 0;
 	if (*source == MBMATCH_UNKNOWN_SOURCE) {
 		*source = below(2) ? MBMATCH_ANY_SOURCE : (uint32_t) below(p->sources);
 	}
 	if (kind < p->wildcards) {
 		kind = below(3) + 1;
 		*source = kind & 1 ? MBMATCH_ANY_SOURCE : *source;
-		*ignore = kind & 2 ? TAG_MASK : 0;
+		*ignore |= kind & 2 ? TAG_MASK & ~protocol : 0;
 		*bits ^= random_number() & *ignore;
 	} else if (kind < p->wildcards + p->masked) {
 		*ignore = below(4) ? random_number() & random_number() & random_number() : UINT64_MAX;
@@ -162,7 +166,7 @@ static void pattern_of(const struct phase *p, uint64_t *bits, uint64_t *ignore, 
 
 static void key_of(const struct phase *p, uint64_t *bits, uint32_t *source)
 {
-	*bits = below(2) << 40 ^ below(p->tags) * p->stride;
+	*bits = below(2) << 40 ^ below(p->tags) * p->stride ^ (random_number() & protocol);
 	*source = (uint32_t) below(p->sources);
 }
 
@@ -385,6 +389,8 @@ int main(int argc, char **argv)
 		mbmatch_counters_t counters = {{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
 		failing = (int) below(8) < 6 ? 0 : (int) below(2) + 1;
 		mbmatch_init(&m, TAG_MASK, 0, below(4) ? &allocator : NULL);
+		protocol = below(2) ? PROTOCOL : 0;
+		mbmatch_masks(&m, TAG_MASK, protocol);
 		if (below(4) == 0) {
 			mbmatch_count(&m, &counters);
 		}
