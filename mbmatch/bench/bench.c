@@ -3,8 +3,9 @@
  * One matcher (the header CONTENDER) on patterns of operations: `bench PATTERN DEPTH [ROUNDS]`. A pattern is a list of
  * operations that leaves the queues as they were; it runs once to warm up and then ROUNDS times. Prints the pairs of a
  * post and an arrival in a round, the ns for a pair (the least of the rounds), and a number that depends on every match,
- * which is the same for all correct matchers. The calls are not inlined: callgrind counts the instructions inside of
- * bench_post and bench_arrive (counts.py).
+ * which is the same for all matchers that take the oldest entry that fits. A contender that defines ANY_SENDER takes the
+ * oldest message of any one sender: `bench PATTERN DEPTH judge` exits with 1 unless each of its matches is one of these.
+ * The calls are not inlined: the instructions inside of bench_post and bench_arrive are counted (measure.py).
  */
 #include CONTENDER
 
@@ -242,32 +243,81 @@ static uint64_t run(matcher_t *m, char *requests, char *fragments)
 	return sum;
 }
 
+static int fits(const struct op *post, const struct op *sent)
+{
+	return ((post->bits ^ sent->bits) & ~post->ignore) == 0 && (post->source == ANY || post->source == sent->source);
+}
+
+/* Whether each match of a run is one that MPI allows: the oldest receive, the oldest message of its sender. */
+static int judge(matcher_t *m, char *requests, char *fragments)
+{
+	/* The operations that wait, oldest first: messages and receives. */
+	const struct op **queue[2] = {malloc(count * sizeof(*queue[0])), malloc(count * sizeof(*queue[0]))};
+	size_t length[2] = {0, 0};
+	int allowed = 1;
+	for (size_t k = 0; k < count && allowed; k++) {
+		const struct op *op = &ops[k];
+		const int post = op->is_post;
+		const struct op **other = queue[!post];
+		char *at = (post ? requests : fragments) + (size_t) op->node * STRIDE;
+		const char *found = post ? (const char *) bench_post(m, (receive_t *) (void *) at, op->bits, op->ignore, op->source)
+		                         : (const char *) bench_arrive(m, (message_t *) (void *) at, op->bits, op->source);
+		const size_t node = found == NULL ? SIZE_MAX : (size_t) (found - (post ? fragments : requests)) / STRIDE;
+		size_t taken = SIZE_MAX;
+		for (size_t n = 0; n < length[!post] && taken == SIZE_MAX; n++) {
+			taken = other[n]->node == node ? n : SIZE_MAX;
+		}
+		allowed = found == NULL || (taken != SIZE_MAX && (post ? fits(op, other[taken]) : fits(other[taken], op)));
+		for (size_t n = 0; n < length[!post] && n < taken && allowed; n++) {
+			allowed = post ? !fits(op, other[n]) || (found != NULL && other[n]->source != other[taken]->source) : !fits(other[n], op);
+		}
+		if (found == NULL) {
+			queue[post][length[post]++] = op;
+		} else if (allowed) {
+			length[!post]--;
+			memmove(other + taken, other + taken + 1, (length[!post] - taken) * sizeof(*other));
+		}
+	}
+	free(queue[0]);
+	free(queue[1]);
+	return allowed;
+}
+
 int main(int argc, char **argv)
 {
 	const size_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
-	const int rounds = argc > 3 ? atoi(argv[3]) : 1;
+	const int judged = argc > 3 && strcmp(argv[3], "judge") == 0, rounds = argc > 3 && !judged ? atoi(argv[3]) : 1;
 	if (n == 0 || rounds < 1 || !build(argv[1], n)) {
-		fprintf(stderr, "usage: bench PATTERN DEPTH [ROUNDS]\n");
+		fprintf(stderr, "usage: bench PATTERN DEPTH [ROUNDS|judge]\n");
 		return 2;
 	}
 	char *requests = calloc(n + 1, STRIDE), *fragments = calloc(n + 1, STRIDE);
 	matcher_t m;
 	matcher_init(&m);
-	uint64_t sum = run(&m, requests, fragments);
-	double least = 1e300;
-	for (int k = 0; k < rounds; k++) {
-		const double begin = now();
-		if (run(&m, requests, fragments) != sum) {
-			fprintf(stderr, "bench: a round had other matches than the first\n");
-			return 1;
+	int status = 0;
+	if (judged) {
+		status = !judge(&m, requests, fragments);
+	} else {
+		uint64_t sum = run(&m, requests, fragments);
+		double least = 1e300;
+		for (int k = 0; k < rounds && status == 0; k++) {
+			const double begin = now();
+			const uint64_t again = run(&m, requests, fragments);
+			const double taken = now() - begin;
+			least = taken < least ? taken : least;
+#ifdef ANY_SENDER
+			sum = again;
+#endif
+			if (again != sum) {
+				fprintf(stderr, "bench: a round had other matches than the first\n");
+				status = 1;
+			}
 		}
-		const double taken = now() - begin;
-		least = taken < least ? taken : least;
+		printf("%zu %.2f %016" PRIx64 "\n", count / 2, least / ((double) count / 2), sum);
 	}
 	matcher_destroy(&m);
-	printf("%zu %.2f %016" PRIx64 "\n", count / 2, least / ((double) count / 2), sum);
 	free(requests);
 	free(fragments);
 	free(ops);
-	return 0;
+	return status;
 }
