@@ -157,9 +157,10 @@ nightly-alone-%: .venv/packages.stamp .venv/guest.stamp
 nightly-ignored: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	cargo test --release --workspace --exclude mb-py -- --ignored
 
-# mbmatch: 10^9 random operations, sequences of 8 operations, and its tests on an emulated processor.
-nightly-mbmatch: .venv/aarch64.stamp
+# mbmatch: 10^9 random operations, sequences of 8 operations, a fuzzer, and its tests on an emulated processor.
+nightly-mbmatch: .venv/aarch64.stamp .venv/fuzzer.stamp
 	$(MAKE) -C mbmatch check LONG=1 BUILD=$(CURDIR)/out/mbmatch
+	$(MAKE) -C mbmatch fuzz SECONDS=$(FUZZ_SECONDS) BUILD=$(CURDIR)/out/mbmatch
 	$(MAKE) -C mbmatch check CC=aarch64-linux-gnu-gcc EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu" SANITIZE= BUILD=$(CURDIR)/out/mbmatch-aarch64
 
 nightly-fuzz-%: .venv/sanitizers.stamp
@@ -308,6 +309,11 @@ clean: ## remove everything that was built or downloaded
 
 .venv/aarch64.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh aarch64
+	touch $@
+
+# After the other one, because apt does not run twice at a time.
+.venv/fuzzer.stamp: xtask/setup.sh | .venv/aarch64.stamp
+	xtask/setup.sh fuzzer
 	touch $@
 
 # After the other one, because apt does not run twice at a time.

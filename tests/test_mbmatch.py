@@ -34,6 +34,7 @@ def test_the_folder_passes_its_own_tests(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "transport: all messages were matched in order" in done.stdout
     assert re.search(r"^\d{7} sequences, \d+ with a table: no difference$", done.stdout, re.MULTILINE)
+    assert re.search(r"^\d{3} inputs: no difference$", done.stdout, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -90,21 +91,17 @@ def test_the_checking_build_runs_a_program_without_mistakes(checks: Path) -> Non
 def test_a_planted_fault_is_found(tmp_path: Path, original: str, fault: str) -> None:
     source = (MBMATCH / "mbmatch.c").read_text()
     assert original in source
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "mbmatch.c").write_text(source.replace(original, fault))
+    shutil.copytree(MBMATCH / "tests", tmp_path / "tests")
     shutil.copy(MBMATCH / "mbmatch.h", tmp_path)
-    for name in ("lockstep.c", "sequences.c"):
-        shutil.copy(MBMATCH / "tests" / name, tmp_path / "tests")
-    lockstep = compiled(
-        tmp_path / "lockstep",
-        "-w",
-        f"-I{tmp_path}",
-        tmp_path / "tests/lockstep.c",
-        tmp_path / "mbmatch.c",
-    )
-    # A fault in links can also make a loop of them.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        assert run(lockstep, "300000", timeout=20).returncode != 0
+    (tmp_path / "mbmatch.c").write_text(source.replace(original, fault))
+    tests = tmp_path / "tests"
+    include = ("-w", f"-I{tmp_path}")
+    lockstep = compiled(tmp_path / "lockstep", *include, tests / "lockstep.c", tmp_path / "mbmatch.c")
+    corpus = compiled(tmp_path / "corpus", *include, "-DFUZZ_CORPUS", tests / "fuzz.c")
+    for words in ((lockstep, "300000"), (corpus, tests / "corpus.txt")):
+        # A fault in links can also make a loop of them.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            assert run(*words, timeout=20).returncode != 0
 
 
 def test_a_stopped_process_shows_its_queues(tmp_path: Path) -> None:

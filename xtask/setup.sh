@@ -7,7 +7,7 @@
 # MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust and cargo-fuzz; `setup.sh
 # browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
 # libfabric, and an MPI that runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that
-# architecture and an emulator.
+# architecture and an emulator; `setup.sh fuzzer` a compiler with a fuzzer.
 # Missing packages are installed with apt when this runs as root on a system that has apt, and are otherwise listed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -142,6 +142,17 @@ aarch64() {
   provide
 }
 
+fuzzer() {
+  need clang command -v clang
+  need libclang-rt-dev has_fuzzer
+  provide
+}
+
+has_fuzzer() {
+  echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+    clang -fsanitize=fuzzer,address -x c -o /dev/null -
+}
+
 # The services of the packages are not started: a test starts its own.
 slurm() {
   need munge command -v munged
@@ -162,6 +173,6 @@ libfabric() {
 }
 
 case ${1:-} in
-  tools | python | packages | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric) "$1" ;;
-  *) fail "usage: setup.sh tools|python|packages|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric" ;;
+  tools | python | packages | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric | fuzzer) "$1" ;;
+  *) fail "usage: setup.sh tools|python|packages|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric|fuzzer" ;;
 esac
