@@ -3,6 +3,7 @@
 
 import contextlib
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -102,6 +103,17 @@ def test_a_planted_fault_is_found(tmp_path: Path, original: str, fault: str) -> 
         # A fault in links can also make a loop of them.
         with contextlib.suppress(subprocess.TimeoutExpired):
             assert run(*words, timeout=20).returncode != 0
+
+
+def test_the_contenders_of_the_benchmark_have_allowed_matches(tmp_path: Path) -> None:
+    measure = runpy.run_path(str(MBMATCH / "bench/measure.py"))
+    machine = measure["Machine"](tmp_path, "cc", None)
+    programs = machine.build()
+    for _, pattern, _ in measure["ROWS"]:
+        # Exits at other matches than those of mbmatch.
+        pairs, least = measure["timed"](machine, programs, pattern, 24, 1)
+        assert pairs >= 24
+        assert list(least) == list(measure["CONTENDERS"])
 
 
 def test_a_stopped_process_shows_its_queues(tmp_path: Path) -> None:

@@ -245,7 +245,8 @@ def main() -> int:
     given = parser.parse_args()
     machine = Machine(given.folder.resolve(), given.cc, given.emulator)
     machine.folder.mkdir(parents=True, exist_ok=True)
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if not given.emulator:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     lines = libraries(machine) if given.libraries else contenders(machine, given.quick)
     name = "libraries.md" if given.libraries else "measured.md"
     (machine.folder / name).write_text("\n".join(lines) + "\n")
