@@ -197,9 +197,9 @@ def test_a_file_that_is_not_a_trace_is_refused(matchbench: Command, tmp_path: Pa
 @pytest.mark.parametrize(
     ("make", "found"),
     [
-        (os.mkfifo, "FIFO, socket or device"),
-        (Path.mkdir, "directory"),
-        (lambda path: path.symlink_to("/dev/zero"), "FIFO, socket or device"),
+        (os.mkfifo, "a FIFO"),
+        (Path.mkdir, "a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
     ],
 )
 def test_a_file_that_is_not_regular_is_refused_at_once(
@@ -214,13 +214,14 @@ def test_a_file_that_is_not_regular_is_refused_at_once(
     shutil.copytree(halo.directory, tmp_path / "x")
     (tmp_path / "x" / name).unlink()
     make(tmp_path / "x" / name)
-    message = f"found {found}, expected a regular file; copy the file of the trace here"
-    assert_refused(matchbench("trace", "stats", "x"), f"x/{name}: {message}")
+    advice = "name a file in it" if found == "a directory" else "name a regular file"
+    message = f"x/{name}: found {found}, expected a file of a trace; {advice}"
+    assert_refused(matchbench("trace", "stats", "x"), message)
 
 
 def test_a_packed_trace_that_is_a_fifo_is_refused(matchbench: Command, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.tar.xz")
-    message = "x.tar.xz: found a FIFO, socket or device, expected a regular file"
+    message = "x.tar.xz: found a FIFO, expected a packed trace; name a regular file"
     assert_refused(matchbench("trace", "stats", "x.tar.xz"), message)
 
 

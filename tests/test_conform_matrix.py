@@ -223,7 +223,7 @@ def test_shipped_matrices_set_variables_that_reports_show() -> None:
         ("[[environment]]\nname = 'a'\nranks = 5", "ranks: found 5, expected 1 to 4"),
         ("[[environment]]\nname = 'a'\nlibrary = '('", "library: found `(`, expected a regular expression"),
         ("[[environment]]\nname = 'a'\n[[environment]]\nname = 'a'", "found a, a; expected environments of"),
-        ("=", "found no TOML"),
+        ("=", "not TOML: "),
     ],
 )
 def test_a_matrix_of_another_form_is_refused(text: str, said: str, tmp_path: Path) -> None:

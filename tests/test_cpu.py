@@ -310,12 +310,12 @@ OTHER_ISA = "found a program for 32-bit big-endian PowerPC; expected one for 64-
 BAD = [
     (
         ["run", "absent.elf"],
-        "absent.elf: found no such file; expected a static ELF file for RV64; check the path",
+        "absent.elf: found no such file, expected a static ELF file for RV64; check the path",
     ),
-    (["run", "."], ".: found a directory; expected a static ELF file for RV64; name a file in it"),
+    (["run", "."], ".: found a directory, expected a static ELF file for RV64; name a file in it"),
     (
         ["run", "absent.elf", "--unit-test"],
-        "absent.elf: found no such file; expected a public RISC-V unit test; check the path",
+        "absent.elf: found no such file, expected a public RISC-V unit test; check the path",
     ),
     (
         ["run", str(ELF / "md5.ppc32.elf")],

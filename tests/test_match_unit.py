@@ -149,7 +149,11 @@ BAD_LISTS = [
     ("[[posted]]\nname = ''", "posted[0]: field `name`: found ``, expected a printable text"),
     ("[posted]\nbits = 1", "`posted` is not an array of tables; expected [[posted]] or [[unexpected]]"),
     ("[[items]]\nbits = 1", "found `items`, expected [[posted]] or [[unexpected]]"),
-    ("[[posted]", "not TOML: Expected ']]' at the end of an array declaration (at line 1, column 9)"),
+    (
+        "[[posted]",
+        "not TOML: Expected ']]' at the end of an array declaration (at line 1, column 9); "
+        "expected [[posted]] or [[unexpected]]",
+    ),
 ]
 
 
@@ -265,13 +269,22 @@ def test_a_wrong_table_is_rejected_at_its_line(tmp_path: Path, text: str, messag
             "unknown program `portal`; did you mean `portals4`? "
             f"expected one of: {', '.join(PROGRAMS)}, or a file",
         ),
-        (("none.mb", "--headers", HEADERS), "none.mb: No such file or directory"),
-        (("mpi", "--headers", "none.toml"), "none.toml: No such file or directory"),
+        (
+            ("none.mb", "--headers", HEADERS),
+            "none.mb: found no such file, expected a match program; check the path",
+        ),
+        (
+            ("mpi", "--headers", "none.toml"),
+            "none.toml: found no such file, expected lists or headers; check the path",
+        ),
         (
             ("mpi", "--headers", "notes.txt"),
             "notes.txt: found the suffix `.txt`; expected a .toml or .csv file",
         ),
-        (("mpi", "--headers", "bytes.toml"), "bytes.toml: byte 0 is not UTF-8; expected UTF-8 text"),
+        (
+            ("mpi", "--headers", "bytes.toml"),
+            "bytes.toml: byte 0 is not UTF-8; expected lists or headers in UTF-8; convert it",
+        ),
         (
             ("mpi", "--headers", HEADERS, "--set", "program=mpi"),
             "parameter `program`: found a value, which has no effect here; give PROGRAM instead",

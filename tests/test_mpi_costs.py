@@ -97,4 +97,5 @@ def test_an_unused_result_and_a_missing_result_are_refused(tmp_path: Path) -> No
     )
     with pytest.raises(mb.MatchbenchError) as error:
         mb.choose_engines(mpi_bench=tmp_path / "mine.json")
-    assert str(error.value) == f"{tmp_path}/mine.json: No such file or directory"
+    found = "found no such file, expected a result of `matchbench mpi bench`; check the path"
+    assert str(error.value) == f"{tmp_path}/mine.json: {found}"

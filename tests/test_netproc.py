@@ -220,10 +220,10 @@ BAD = [
     ),
     (
         ["run", "absent.pcap"],
-        "absent.pcap: found no such file; expected a pcap or pcapng file, or one of the scenarios router, "
+        "absent.pcap: found no such file, expected a pcap or pcapng file, or one of the scenarios router, "
         "web_switch, vpn, null, 3des; check the path",
     ),
-    (["run", "./"], ".: found a directory; expected a pcap or pcapng file, or one of the scenarios"),
+    (["run", "./"], ".: found a directory, expected a pcap or pcapng file, or one of the scenarios"),
     (
         ["compare", "router", "-a", "smt8", "--set", "cmp8.clock=625"],
         "parameter `cmp8.clock`: `cmp8` is not chosen; expected one of: smt8",
@@ -265,10 +265,10 @@ BAD = [
     (["run", "router", "-n", "0"], "0 is not in the range"),
     (
         ["run", "router", "-p", "absent.elf"],
-        "absent.elf: found no such file; expected a program of `matchbench netproc build`; check the path",
+        "absent.elf: found no such file, expected a program of `matchbench netproc build`; check the path",
     ),
     (["run", "router", "--set", "heap_bytes=4096"], None),
-    (["build", "absent.c", "-o", "a.elf"], "absent.c: found no such file; expected a C file with a handler"),
+    (["build", "absent.c", "-o", "a.elf"], "absent.c: found no such file, expected a C file with a handler"),
     (
         ["generate", "-o", "a.pcap", "--mix", "routers"],
         "parameter `mix`: found `routers`, expected one of: router,",

@@ -425,7 +425,7 @@ def test_a_damaged_study_is_refused(text: str, message: str, tmp_path: Path) -> 
             ["-e", "linear", "--objectives", "time,engine_entries"],
             "objectives: engine `linear` has no `engine_entries`",
         ),
-        (["--areas", "none.toml"], "none.toml: cannot be read: No such file or directory"),
+        (["--areas", "none.toml"], "none.toml: found no such file, expected [[area]] tables"),
         (["--cache", "/proc/none"], "/proc/none: cannot write the cache: "),
         (["-o", "/proc/none"], "/proc/none: cannot create it in /proc: "),
     ],

@@ -231,6 +231,12 @@ class MatchUnit:
 def trace_file_bytes(path: str, first: bytes) -> int | None:
     """Length of a finalized trace file by its first 64 bytes; None for a rank that did not finish."""
 
+def read_input(path: Path | str, expected: str, limit: str) -> bytes:
+    """Read a regular file; `limit` is `settings`, `text` or `binary`."""
+
+def open_input(path: Path, expected: str) -> int:
+    """Open a regular file and return its descriptor."""
+
 def match_programs() -> list[tuple[str, str]]:
     """Every match program of the engine `match_unit`: name and text."""
 

@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench.netproc.machine import read_file
+from matchbench.input import read_bytes
 
 # e_type and p_type: System V ABI, ELF header and program header.
 _ELF_EXECUTABLE, _ELF_SHARED, _ELF_INTERPRETER = 2, 3, 3
@@ -20,7 +20,7 @@ def read_program(path: Path) -> bytes:
         The file.
     """
     expected = "a static ELF file for RV64, linked with the library of moped/mpi"
-    file = read_file(path, expected)
+    file = read_bytes(path, expected)
     # Class, byte order and machine (243 is RISC-V): System V ABI, ELF header; RISC-V ELF psABI, section 8.1.
     if file[:6] != b"\x7fELF\x02\x01" or file[18:20] != b"\xf3\x00":
         msg = f"{path}: found another kind of file; expected {expected}; compile it with moped/mpi/mpicc-chip"

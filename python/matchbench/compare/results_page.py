@@ -16,6 +16,7 @@ import polars as pl
 from matchbench._native import MatchbenchError
 from matchbench.compare.column import Column
 from matchbench.compare.columns import COLUMNS, SIZING, STATS
+from matchbench.input import read_text
 
 PAGE = Path("spec/results.md")
 """The page, below the root of the repository."""
@@ -73,7 +74,7 @@ def main() -> int:
     action.add_argument("--check", action="store_true", help="fail if a table is stale")
     parser.add_argument("page", type=Path, nargs="?", default=PAGE)
     arguments = parser.parse_args()
-    found = arguments.page.read_text(encoding="utf-8")
+    found = read_text(arguments.page, "a page")
     expected = render(found)
     if arguments.write and found != expected:
         arguments.page.write_text(expected, encoding="utf-8")

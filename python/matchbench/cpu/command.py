@@ -16,8 +16,8 @@ from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.input import read_bytes
 from matchbench.native_types import ProgramRun, Progress
-from matchbench.netproc.machine import read_file
 from matchbench.parameters import distribute, parse_assignments
 from matchbench.parameters import show as show_parameters
 
@@ -114,8 +114,8 @@ def run(
     """Run PROGRAM to its end and print instructions, cycles and misses."""
     if unit_test:
         _refuse_beside_unit_test(click.get_current_context())
-        return _unit_test(program, read_file(program, "a public RISC-V unit test"))
-    file = read_file(program, _PROGRAM)
+        return _unit_test(program, read_bytes(program, "a public RISC-V unit test"))
+    file = read_bytes(program, _PROGRAM)
     if kanata_file is not None and kanata is None:
         msg = "--kanata-file: needs --kanata; give both"
         raise MatchbenchError(msg)

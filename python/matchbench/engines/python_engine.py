@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 from matchbench._native import MatchbenchError
+from matchbench.input import read_bytes
 
 
 class Operation(NamedTuple):
@@ -123,15 +124,7 @@ def load(path: str) -> type[PythonEngine]:
     MatchbenchError
         When the file cannot be read or executed, or defines no engine class or several.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        unreadable = f"a file that cannot be read ({error.strerror})"
-        found = "no such file" if isinstance(error, FileNotFoundError) else unreadable
-        msg = (
-            f"{path}: found {found}, expected a file with a class of matchbench.PythonEngine; check the path"
-        )
-        raise MatchbenchError(msg) from error
+    content = read_bytes(path, "a file with a class of matchbench.PythonEngine", kind="text")
     sha256 = hashlib.sha256(content).hexdigest()
     key = (str(Path(path).resolve()), sha256)
     if key not in _LOADED:

@@ -8,6 +8,7 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.display import tables
 from matchbench.display.output import whole_file
+from matchbench.input import read_bytes
 
 
 @click.command(
@@ -33,7 +34,7 @@ def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> i
     Without an option, FILE is only checked.
     """
     try:
-        program = _native.MatchProgram.assemble(str(file), file.read_bytes())
+        program = _native.MatchProgram.assemble(str(file), read_bytes(file, "a match program", kind="text"))
     except MatchbenchError as error:
         # Diagnostics have several lines.
         click.echo(str(error), err=True)

@@ -14,6 +14,7 @@ from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import whole_file
+from matchbench.input import read_text
 from matchbench.match_unit.assemble_command import command as assemble
 from matchbench.match_unit.common import (
     BAD_INPUT,
@@ -29,7 +30,6 @@ from matchbench.match_unit.common import (
     show_totals,
 )
 from matchbench.match_unit.disassemble_command import command as disassemble
-from matchbench.match_unit.files import read_text
 from matchbench.match_unit.profile_command import profile
 from matchbench.match_unit.program import Report, Setup
 from matchbench.match_unit.trace_command import trace
@@ -158,7 +158,7 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
         mu_debug_session.interact(debugger)
         return 0
     if script is not None:
-        mu_debug_session.run_script(debugger, read_text(script).splitlines())
+        mu_debug_session.run_script(debugger, read_text(script, "commands of the debugger").splitlines())
     if commands is not None:
         mu_debug_session.run_script(debugger, commands.split(";"))
     if commands is None and script is None:

@@ -8,7 +8,6 @@ the value found and the value expected.
 import csv
 import io
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from matchbench import _native
 from matchbench._native import MatchbenchError, unknown_name
+from matchbench.input import parse_toml, read_text
 from matchbench.native_types import AfterMatch, HeaderFields, ItemFields
 
 ListName: TypeAlias = Literal["posted", "unexpected"]
@@ -307,32 +307,13 @@ def _entries(path: Path, tables: Sequence[str]) -> Iterator[_FileEntry]:
     if path.suffix not in {".toml", ".csv"}:
         msg = f"{path}: found the suffix `{path.suffix}`; expected a .toml or .csv file"
         raise MatchbenchError(msg)
-    text = read_text(path)
+    text = read_text(path, "lists or headers")
     yield from (_toml if path.suffix == ".toml" else _csv)(path, text, tables)
 
 
-def read_text(path: Path) -> str:
-    """Read a file of text.
-
-    Raises
-    ------
-    MatchbenchError
-        When it is not UTF-8 text.
-    """
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"{path}: byte {error.start} is not UTF-8; expected UTF-8 text"
-        raise MatchbenchError(msg) from None
-
-
 def _toml(path: Path, text: str, tables: Sequence[str]) -> Iterator[_FileEntry]:
-    try:
-        parsed = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        msg = f"{path}: not TOML: {error}"
-        raise MatchbenchError(msg) from None
     expected = " or ".join(f"[[{table}]]" for table in tables)
+    parsed = parse_toml(text, path, expected)
     for table, entries in parsed.items():
         if table not in tables:
             msg = f"{path}: found `{table}`, expected {expected}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.input import read_bytes
 from matchbench.match_unit.files import NO_MATCH, Header, Item
 from matchbench.native_types import Advanced, AfterMatch, MatchUnitAnswer, State, Value
 
@@ -36,7 +37,7 @@ def load_program(program: str, seen: Callable[[bytes], object] = lambda _data: N
     if not path.exists() and path.suffix == "" and "/" not in program:
         msg = f"{_native.unknown_name('program', program, list(builtin))}, or a file"
         raise MatchbenchError(msg)
-    data = path.read_bytes()
+    data = read_bytes(path, "a match program", kind="text")
     seen(data)
     if data.startswith(b"mb-ucode"):
         return _native.MatchProgram.load(program, data)

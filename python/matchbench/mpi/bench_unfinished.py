@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
+from matchbench.input import read_bytes
 from matchbench.mpi.bench import Plan, SeriesRun
 from matchbench.mpi.bench_protocol import Hello, RunOutput
 from matchbench.mpi.launch import Mpi
@@ -133,7 +134,7 @@ def _place(hello: Hello) -> tuple[str, str, str]:
 
 def _read(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
     """Read the objects of a file; what follows the last end of a line is cut off from the file."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = read_bytes(path, "the series of an interrupted measurement").decode(errors="replace")
     whole = text[: text.rfind("\n") + 1]
     try:
         head, *lines = [json.loads(line) for line in whole.splitlines()]

@@ -22,6 +22,7 @@ from matchbench import __version__
 from matchbench._native import MatchbenchError, TestPrograms, program_features
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory, whole_directory, whole_file
+from matchbench.input import read_json
 from matchbench.mpi.conform_budget import Budget
 from matchbench.mpi.conform_plan import Conformance, Plan
 from matchbench.mpi.conform_report import MARKER, stopped_text
@@ -125,10 +126,10 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return []
     try:
-        earlier = json.loads((output / MATRIX_MARKER).read_text(encoding="utf-8"))
+        earlier = read_json(output / MATRIX_MARKER, "rows of a matrix")
         rows: list[dict[str, Any]] = earlier.pop("rows")
         names = [str(row["environment"]) for row in rows]
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+    except (MatchbenchError, KeyError, AttributeError, TypeError) as error:
         msg = f"{output}: not empty, and no readable `{MATRIX_MARKER}` in it; choose another directory"
         raise MatchbenchError(msg) from error
     if earlier == head and not force:

@@ -14,6 +14,7 @@ from typing import Any
 
 from matchbench._native import MatchbenchError, revision, version
 from matchbench.display.output import whole_file
+from matchbench.input import read_bytes, read_text
 from matchbench.mpi.conform_plan import Plan
 from matchbench.mpi.launch import Mpi
 from matchbench.mpi.stack import lasting_environment
@@ -60,12 +61,14 @@ class Unfinished:
     def add_report(self, report: Path) -> None:
         """Note the report of the interrupted run."""
         if self.state is not None:
-            self.report = _checksum(report.read_bytes())
+            self.report = _checksum(read_bytes(report, "a report"))
             self.keep(self.state)
 
     def has_written(self, report: Path) -> bool:
         """Return whether a report is that of the interrupted run."""
-        return self.report is not None and report.is_file() and self.report == _checksum(report.read_bytes())
+        if self.report is None or not report.is_file():
+            return False
+        return self.report == _checksum(read_bytes(report, "a report"))
 
     def remove(self) -> None:
         """Remove the file: the search is finished."""
@@ -104,12 +107,13 @@ def unfinished(output: Path, mpi: Mpi, plan: Plan, *, force: bool) -> Unfinished
     if not found.path.exists():
         return found
     try:
-        first, text, end = found.path.read_text(encoding="utf-8").split("\n")
+        content = read_text(found.path, "the state of an interrupted search", kind="binary")
+        first, text, end = content.split("\n")
         earlier = json.loads(first)
         if earlier["format"] != FORMAT or earlier["sha256"] != _checksum(text.encode()) or end:
             raise ValueError
         found.state, found.report = json.loads(text), earlier["report"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (MatchbenchError, ValueError, TypeError, KeyError, RecursionError) as error:
         msg = (
             f"{found.path}: found another kind of file, expected the state of an interrupted "
             "`matchbench mpi conform`; remove it to start over"

@@ -5,13 +5,13 @@
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, unknown_name
+from matchbench.input import read_toml
 from matchbench.mpi.launch import Mpi
 
 SHIPPED = Path(__file__).parent / "matrices"
@@ -101,14 +101,10 @@ def read_matrix(name: str) -> Matrix:
         If there is no such matrix, or the file has another form.
     """
     path = SHIPPED / f"{name}.toml" if name in shipped() else Path(name)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not path.exists():
         msg = f"{unknown_name('matrix', name, shipped())}, or a file"
-        raise MatchbenchError(msg) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        msg = f"{name}: found no TOML ({error}); expected a matrix, spec/mpi-conform.md, section 3"
-        raise MatchbenchError(msg) from error
+        raise MatchbenchError(msg)
+    data = read_toml(path, "a matrix (spec/mpi-conform.md, section 3)")
     _check(name, data, _KEYS)
     rows = data.get("environment", [])
     environments = tuple(_environment(f"{name}: environment {at}", row) for at, row in enumerate(rows, 1))

@@ -4,7 +4,6 @@
 import csv
 import datetime as dt
 import io
-import json
 import math
 import os
 import reprlib
@@ -17,6 +16,7 @@ import numpy as np
 
 from matchbench._native import MatchbenchError, revision, version
 from matchbench.display.output import json_rows, write_file
+from matchbench.input import read_json, read_text
 from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
 from matchbench.mpi.structure import statements
@@ -177,14 +177,7 @@ def read(path: Path) -> dict[str, Any]:
         When the file is missing or has another format.
     """
     path = path / FILE if path.is_dir() else path
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"{path}: {error.strerror}"
-        raise MatchbenchError(msg) from error
-    except (ValueError, RecursionError) as error:
-        msg = f"{path}: not JSON: {error}"
-        raise MatchbenchError(msg) from error
+    whole = read_json(path, "a result of `matchbench mpi bench`")
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         msg = f"{path}: found another kind of file, expected a result of `matchbench mpi bench`"
         raise MatchbenchError(msg)
@@ -211,13 +204,10 @@ def read_rows(path: Path) -> list[Row]:
     if path.suffix.lower() != ".csv":
         rows: list[Row] = read(path)["rows"]
         return rows
+    file = io.StringIO(read_text(path, "the rows of `mpi bench`"), newline="")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return [_row(row, f"{path}: line {at}") for at, row in enumerate(csv.DictReader(file), 2)]
-    except OSError as error:
-        msg = f"{path}: {error.strerror}"
-        raise MatchbenchError(msg) from error
-    except (UnicodeDecodeError, csv.Error) as error:
+        return [_row(row, f"{path}: line {at}") for at, row in enumerate(csv.DictReader(file), 2)]
+    except csv.Error as error:
         msg = f"{path}: found text that is not CSV ({error}), expected the rows of `mpi bench`"
         raise MatchbenchError(msg) from error
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError, unknown_name
+from matchbench.input import read_bytes
 from matchbench.native_types import NetprocReport, Parameter, Progress, Value
 from matchbench.parameters import distribute
 
@@ -99,7 +100,7 @@ def traffic(source: str, *, packets: int | None = None, seed: int = 1, mean_burs
         msg = f"{unknown_name('scenario', source, list(SCENARIOS))}, or a capture file"
         raise MatchbenchError(msg)
     scenarios = ", ".join(SCENARIOS)
-    data = read_file(path, f"a pcap or pcapng file, or one of the scenarios {scenarios}")
+    data = read_bytes(path, f"a pcap or pcapng file, or one of the scenarios {scenarios}")
     try:
         found = _native.describe_packets(data)
     except MatchbenchError as error:
@@ -119,35 +120,13 @@ def program(path: Path) -> bytes:
     MatchbenchError
         When the file cannot be read, or is not a program for a network processor.
     """
-    data = read_file(path, "a program of `matchbench netproc build`")
+    data = read_bytes(path, "a program of `matchbench netproc build`")
     try:
         _native.check_program(data)
     except MatchbenchError as error:
         msg = f"{path}: {error}; build one with `matchbench netproc build HANDLER.c -o FILE`"
         raise MatchbenchError(msg) from None
     return data
-
-
-def read_file(path: Path, expected: str) -> bytes:
-    """Return the bytes of an input file.
-
-    Raises
-    ------
-    MatchbenchError
-        When it cannot be read; the message says what was found, what was `expected`, and what to do.
-    """
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        found, advice = "no such file", "check the path"
-    except IsADirectoryError:
-        found, advice = "a directory", "name a file in it"
-    except PermissionError:
-        found, advice = "a file without permission to read", "change its permissions"
-    except OSError as error:
-        found, advice = f"a file that cannot be read ({error.strerror})", "copy it elsewhere"
-    msg = f"{path}: found {found}; expected {expected}; {advice}"
-    raise MatchbenchError(msg)
 
 
 def generate(settings: Mapping[str, str], *, seed: int = 1, routes: int = 1000) -> bytes:
@@ -272,7 +251,7 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
     MatchbenchError
         When the compiler is missing or refuses the handler; the message has the compiler's.
     """
-    source = read_file(handler, "a C file with a handler")
+    source = read_bytes(handler, "a C file with a handler", kind="text")
     if handler.suffix != ".c":
         msg = f"{handler}: found the suffix `{handler.suffix}`; expected a C file with a handler, NAME.c"
         raise MatchbenchError(msg)

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from matchbench._native import MatchbenchError
+from matchbench.input import open_file
+
 _IDENT = b"\x7fELF\x02\x01"  # 64-bit, little-endian: the platforms of the recorder
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -108,7 +111,10 @@ def linkage(path: Path) -> Linkage | None:
         An executable file.
     """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with (
+            open_file(path, "a program") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
             if content[:6] != _IDENT:
                 return None
             header = _Header(*_HEADER.unpack_from(content))
@@ -119,7 +125,7 @@ def linkage(path: Path) -> Linkage | None:
             )
             is_static = is_program and all(segment.type != _INTERPRETER for segment in segments)
             return Linkage(is_static=is_static, has_mpi=_defines(content, header))
-    except (OSError, ValueError, struct.error):
+    except (MatchbenchError, OSError, ValueError, OverflowError, IndexError, struct.error):
         return None
 
 

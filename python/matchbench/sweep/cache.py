@@ -20,6 +20,7 @@ from pathlib import Path
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.compare.replay_config import ReplayConfig
+from matchbench.input import read_bytes
 from matchbench.native_types import Report
 
 KEPT_DAYS = 60
@@ -73,8 +74,8 @@ class Cache:
             return None
         path = self._path(key)
         try:
-            content = path.read_bytes()
-        except OSError:
+            content = read_bytes(path, "a result")
+        except MatchbenchError:
             return None
         digest, packed = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(packed).hexdigest().encode() == digest:
@@ -163,5 +164,5 @@ def _content(value: str) -> str:
     """Add the hash of the content to a value that is the name of a file, such as that of a match program."""
     with contextlib.suppress(OSError):  # too long for a name
         if Path(value).is_file():
-            return f"{value} sha256:{hashlib.sha256(Path(value).read_bytes()).hexdigest()}"
+            return f"{value} sha256:{hashlib.sha256(read_bytes(Path(value), 'a program')).hexdigest()}"
     return value

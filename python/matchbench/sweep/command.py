@@ -248,16 +248,16 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
 
 def _is_unfinished(output: Path, study: Study) -> bool:
     """Return whether a directory has an unfinished result of the same study, whatever its time limit."""
-    import json
     from dataclasses import replace
 
+    from matchbench.input import read_json
     from matchbench.sweep.result import MARKER
     from matchbench.sweep.study import read_study
 
     try:
-        finished = json.loads((output / MARKER).read_text(encoding="utf-8"))["finished"]
+        finished = read_json(output / MARKER, "the result of a sweep")["finished"]
         earlier = replace(read_study(output / "study.toml"), limit_s=study.limit_s)
-    except (OSError, ValueError, KeyError, TypeError, MatchbenchError):
+    except (KeyError, TypeError, MatchbenchError):
         return False
     return finished is False and earlier.text(output.absolute()) == study.text(output.absolute())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from matchbench._native import Engine, MatchbenchError, engines, unknown_name
+from matchbench.input import read_toml
 from matchbench.sweep.space import number_of
 
 NORMALISED_NM = 90
@@ -125,12 +126,7 @@ def engines_with_entries() -> set[str]:
 
 
 def _read_areas(file: Path) -> list[dict[str, Any]]:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        msg = f"{file}: cannot be read: {reason}; expected TOML with [[area]] tables"
-        raise MatchbenchError(msg) from error
+    content = read_toml(file, "[[area]] tables")
     areas = content.get("area")
     if not isinstance(areas, list) or not areas or set(content) != {"area"}:
         msg = f"{file}: found the keys {', '.join(content) or 'none'}, expected [[area]] tables alone"

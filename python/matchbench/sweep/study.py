@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from matchbench._native import MatchbenchError, unknown_name
 from matchbench.compare.replay_config import ReplayConfig
+from matchbench.input import read_toml
 from matchbench.native_types import Value
 from matchbench.parameters import parse_assignments
 from matchbench.sweep.search import METHODS
@@ -159,17 +159,9 @@ def read_study(path: Path) -> Study:
     MatchbenchError
         When it cannot be read, is not TOML, lacks a key, or has an unknown key or a wrong value.
     """
+    content = read_toml(path, "a study")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        msg = f"{path}: cannot be read: {reason}; expected a study"
-        raise MatchbenchError(msg) from error
-    try:
-        return _study(tomllib.loads(text), path.parent)
-    except tomllib.TOMLDecodeError as error:
-        msg = f"{path}: not TOML: {error}"
-        raise MatchbenchError(msg) from error
+        return _study(content, path.parent)
     except MatchbenchError as error:
         msg = f"{path}: {error}"
         raise MatchbenchError(msg) from error

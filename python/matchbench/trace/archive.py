@@ -13,6 +13,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 
 from matchbench._native import MatchbenchError, TraceError, trace_file_bytes
+from matchbench.input import open_file
 
 LIMIT_BYTES = 64 << 30
 """Unpacked size above which an archive is refused: 2^30 records."""
@@ -21,6 +22,7 @@ _MEMBER = re.compile(r"meta\.json|bundle\.mbt|rank-\d{5,}\.mbt|README\.md")
 _DICTIONARY_BYTES = 256 << 20  # xz -9 needs 65 MiB to unpack
 _HEADER_BYTES = 4 << 20  # largest header between the contents of two members
 _TRACE_HEADER_BYTES = 64  # T-3
+_TEXT_BYTES = 16 << 20  # a command line and 65,536 names of hosts are far shorter
 _CHUNK_BYTES = 1 << 18
 
 
@@ -28,7 +30,7 @@ class _Unxz(io.RawIOBase):
     """A stream of the unpacked bytes of an xz file, limited to the bytes allowed so far."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        self._file = open_file(path, "a packed trace")
         self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_DICTIONARY_BYTES)
         self._allowed = _HEADER_BYTES
 
@@ -92,6 +94,9 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                 is_top = member.isdir() and len(parts) == 1
                 if not is_inside or not (is_top or (is_file and _MEMBER.fullmatch(parts[1]))):
                     msg = f"found the member `{member.name}`, expected the files of one trace"
+                    raise tarfile.ReadError(msg)
+                if is_file and parts[1].endswith((".json", ".md")) and member.size > _TEXT_BYTES:
+                    msg = f"member `{member.name}` has {member.size} bytes, expected at most {_TEXT_BYTES}"
                     raise tarfile.ReadError(msg)
                 left_bytes -= member.size
                 if left_bytes < 0:

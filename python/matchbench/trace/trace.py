@@ -2,7 +2,6 @@
 """A trace: the recorded calls of one MPI program, as a directory or packed (`spec/trace.md`)."""
 
 import hashlib
-import json
 import os
 import tempfile
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError
 from matchbench.display.tables import printable
+from matchbench.input import open_file, read_json
 from matchbench.native_types import Progress, TraceState
 from matchbench.trace.archive import unpack
 
@@ -112,9 +112,6 @@ class Trace:
                 f"name a trace's directory or NAME{PACKED}"
             )
             raise MatchbenchError(msg)
-        if not path.is_file():
-            msg = f"{path}: found a FIFO, socket or device, expected a regular file"
-            raise MatchbenchError(msg)
         unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
         try:
             return cls(path, unpack(path, Path(unpacked.name)), unpacked)
@@ -152,7 +149,7 @@ class Trace:
     @cached_property
     def meta(self) -> dict[str, Any]:
         """Content of `meta.json`."""
-        meta: dict[str, Any] = json.loads((self.directory / "meta.json").read_bytes())
+        meta: dict[str, Any] = read_json(self.directory / "meta.json", "the description of a trace")
         return meta
 
     @property
@@ -165,7 +162,7 @@ class Trace:
         """First 16 hexadecimal digits of the SHA-256 of the trace's files, in order of their names."""
         digest = hashlib.sha256()
         for file in self._files():
-            with file.open("rb") as content:
+            with open_file(file, "a file of a trace") as content:
                 while block := content.read(1 << 20):
                     digest.update(block)
         return digest.hexdigest()[:16]

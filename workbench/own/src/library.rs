@@ -5,8 +5,6 @@
 //! the process ends, so that no engine outlives its code.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +15,7 @@ use mb_core::{
     Accepted, BuildOwn, CapacityEvents, Completion, Engine, EngineEntry, EngineFault, EngineOrigin, Measurable, Op,
     OwnKind, ParameterError, Picos, Placement, QueueLengths, ReplayEngine, Shortcuts,
 };
+use mb_input::{InputLimit, Refusal};
 use mb_plugin::abi::{Handle, LATEST, Operation, RawCompletion, SYMBOL, State, Table, VERSION, number_of, status};
 use object::{Architecture, Object, ObjectKind, ObjectSymbol};
 use sha2::{Digest, Sha256};
@@ -67,9 +66,9 @@ static OPENED: Mutex<BTreeMap<PathBuf, Arc<OwnLibrary>>> = Mutex::new(BTreeMap::
 /// a function or describes itself wrongly, or has changed since this process opened it.
 pub fn open(path: &str) -> Result<Arc<OwnLibrary>, String> {
     let at = |what: String| format!("{path}: {what}");
-    let in_file = |error: io::Error| at(format!("found {}, expected a shared library; check the path", found(&error)));
-    let real = fs::canonicalize(path).map_err(in_file)?;
-    let content = fs::read(&real).map_err(in_file)?;
+    let in_file = |refusal: Refusal| at(refusal.expecting("a shared library"));
+    let real = std::fs::canonicalize(path).map_err(|error| in_file(error.into()))?;
+    let content = mb_input::read(&real, InputLimit::Binary).map_err(in_file)?;
     let sha256 = hexadecimal(&Sha256::digest(&content));
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened.get(&real) {
@@ -413,16 +412,4 @@ fn hexadecimal(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// The reason for which a file cannot be read.
-fn found(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "a directory".to_owned(),
-        _ => {
-            let text = error.to_string();
-            format!("a file that cannot be read ({})", text.split(" (os error").next().unwrap_or(&text))
-        }
-    }
 }

@@ -15,6 +15,7 @@ mod cpu;
 mod errors;
 mod generate;
 mod host_files;
+mod input;
 mod match_unit;
 mod netproc;
 mod own_class;
@@ -49,6 +50,8 @@ mod _native {
     use super::errors::{MatchbenchError, TraceError};
     #[pymodule_export]
     use super::generate::{generate, patterns};
+    #[pymodule_export]
+    use super::input::{open_input, read_input};
     #[pymodule_export]
     use super::match_unit::{MatchUnit, match_codes, match_programs, match_template};
     #[pymodule_export]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bytes of a trace file: mapped, or read if there are too many files.
 
-use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -27,10 +27,11 @@ impl Content {
     }
 
     pub(crate) fn read(path: &Path, map: bool) -> Result<Self, TraceError> {
-        let length = regular_file(path)?;
-        let file = File::open(path).map_err(TraceError::io(path))?;
+        let (file, length) = mb_input::open(path).map_err(TraceError::input(path))?;
         if length == 0 || (!map && length <= SMALL_FILE_BYTES) {
-            return Ok(Self::owned(&std::fs::read(path).map_err(TraceError::io(path))?));
+            let mut bytes = Vec::new();
+            file.take(length).read_to_end(&mut bytes).map_err(TraceError::io(path))?;
+            return Ok(Self::owned(&bytes));
         }
         // SAFETY: the map is read-only and private to this process, and every bit pattern is a
         // valid `Record`. Trace files are written once. If another process truncates one while it
@@ -59,17 +60,4 @@ impl Content {
             Self::Owned(records, _) => records,
         }
     }
-}
-
-/// The length of the file `path` in bytes, symbolic links followed.
-///
-/// A FIFO or a device is refused before it is opened, because opening a FIFO may block forever.
-pub(crate) fn regular_file(path: &Path) -> Result<u64, TraceError> {
-    let metadata = std::fs::metadata(path).map_err(TraceError::io(path))?;
-    if metadata.is_file() {
-        return Ok(metadata.len());
-    }
-    let found = if metadata.is_dir() { "directory" } else { "FIFO, socket or device" };
-    let reason = format!("found {found}, expected a regular file; copy the file of the trace here");
-    Err(TraceError::Refused { path: path.to_owned(), reason })
 }

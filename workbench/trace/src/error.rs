@@ -3,7 +3,9 @@
 //! violated rule.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use mb_input::Refusal;
 
 /// Why a trace could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +83,10 @@ impl std::error::Error for TraceDefect {}
 impl TraceError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
+    }
+
+    pub(crate) fn input(path: &Path) -> impl FnOnce(Refusal) -> Self {
+        move |refusal| Self::Refused { path: path.to_owned(), reason: refusal.expecting("a file of a trace") }
     }
 
     pub(crate) fn defect(file: impl Into<PathBuf>, place: FileLocation, rule: u8, reason: impl Into<String>) -> Self {

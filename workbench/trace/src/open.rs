@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use mb_input::InputLimit;
 use zerocopy::IntoBytes;
 
-use crate::content::{Content, regular_file};
+use crate::content::Content;
 use crate::error::{FileLocation, TraceError};
 use crate::meta::{META_FILE, Meta, TraceOrigin};
 use crate::record::{Header, Kind, RECORD_BYTES, Record, checksum};
@@ -21,9 +22,6 @@ pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
 
 /// Extension of all binary files of a trace.
 pub(crate) const ENDING: &str = ".mbt";
-
-/// Largest `meta.json` accepted. A real one (a command line and 65,536 host names) is far smaller.
-const META_LIMIT_BYTES: u64 = 64 << 20;
 
 /// With more files than this, small files are read instead of mapped: Linux allows 65,530 mappings
 /// per process by default (`vm.max_map_count`), and the process itself needs some.
@@ -70,12 +68,7 @@ impl Trace {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let meta_path = path.join(META_FILE);
-        let length = regular_file(&meta_path)?;
-        if length > META_LIMIT_BYTES {
-            let reason = format!("has {length} bytes, expected at most {META_LIMIT_BYTES}");
-            return Err(TraceError::defect(meta_path, FileLocation::File, 0, reason));
-        }
-        let meta = std::fs::read(&meta_path).map_err(TraceError::io(&meta_path))?;
+        let meta = mb_input::read(&meta_path, InputLimit::Text).map_err(TraceError::input(&meta_path))?;
         let mut names = BTreeSet::new();
         for entry in std::fs::read_dir(path).map_err(TraceError::io(path))? {
             if let Ok(name) = entry.map_err(TraceError::io(path))?.file_name().into_string()

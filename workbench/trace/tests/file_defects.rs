@@ -285,7 +285,10 @@ fn a_directory_is_opened_like_its_files() {
     let scratch = Scratch::new("defects-open");
     let error = |scratch: &Scratch| Trace::open(scratch.path()).unwrap_err().to_string();
     let path = scratch.path().display();
-    assert_eq!(error(&scratch), format!("{path}/meta.json: No such file or directory (os error 2)"));
+    assert_eq!(
+        error(&scratch),
+        format!("{path}/meta.json: found no such file, expected a file of a trace; check the path")
+    );
     std::fs::create_dir_all(scratch.path()).unwrap();
     std::fs::write(scratch.path().join("meta.json"), bytes(TraceForm::Bundle).0).unwrap();
     assert_eq!(
