@@ -951,23 +951,26 @@ INLINE receive *queue_message(mbmatch_t *m, message *e, uint64_t bits, uint32_t 
 	return NULL;
 }
 
+/* Searches the receives from `at` on, none of which is in the index. */
+INLINE receive *search_receives(mbmatch_t *m, entry *at, uint64_t bits, uint32_t source)
+{
+	for (int left = MBMATCH_SHORT + 1; at != end_of(&m->posted); at = at->next) {
+		if (receive_accepts((receive *) at, bits, source)) {
+			return (receive *) at;
+		}
+		if (--left == 0) {
+			return walk_receives(m, at->next, bits, source);
+		}
+	}
+	return NULL;
+}
+
 /* The rest of a search: what is not in the index. */
 RARE receive *arrive_walking(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
 	const struct mbmatch_index *x = receives_index(m);
-	entry *at = x != NULL && x->cursor != end_of(&m->posted) ? x->cursor : m->posted.next; /* which does not fit */
-	receive *found = NULL;
-	at = at->next;
-	for (int left = MBMATCH_SHORT + 1; at != end_of(&m->posted); at = at->next) {
-		if (receive_accepts((receive *) at, bits, source)) {
-			found = (receive *) at;
-			break;
-		}
-		if (--left == 0) {
-			found = walk_receives(m, at->next, bits, source);
-			break;
-		}
-	}
+	entry *from = x != NULL && x->cursor != end_of(&m->posted) ? x->cursor : m->posted.next; /* which does not fit */
+	receive *found = search_receives(m, from->next, bits, source);
 	if (found == NULL) {
 		return queue_message(m, e, bits, source);
 	}
@@ -1331,6 +1334,25 @@ void mbmatch_queue_receive(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ign
 	if (UNLIKELY(m->counters != NULL)) {
 		count_append(&m->counters->posted, m->posted_length);
 	}
+}
+
+receive *mbmatch_find_receive(mbmatch_t *m, uint64_t bits, uint32_t source)
+{
+	CHECK_MATCHER(m);
+	struct mbmatch_index *x = receives_index(m);
+	entry *from = m->posted.next;
+	if (m->counters != NULL) {
+		count_search_of_receives(m, bits, source);
+	}
+	if (x != NULL && x->cursor != end_of(&m->posted)) {
+		receive *found = find_indexed_receive(m, x->table, bits, source, has_protocol(m)).receive;
+		if (found != NULL) {
+			served(x, &found->entry, &m->posted);
+			return found;
+		}
+		from = x->cursor->next;
+	}
+	return search_receives(m, from, bits, source);
 }
 
 /* The oldest message of all does not fit. */

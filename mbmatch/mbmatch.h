@@ -269,6 +269,10 @@ void mbmatch_queue_receive(mbmatch_t *matcher, mbmatch_receive_t *receive, uint6
 /* The oldest message that a receive would take, which stays queued; NULL if there is none. */
 mbmatch_message_t *mbmatch_probe(mbmatch_t *matcher, uint64_t bits, uint64_t ignore, uint32_t source);
 
+/* The oldest receive that a message would take, which stays queued; NULL if there is none. For a caller to whom a match
+ * can fail, for example because it has no buffer or credit. */
+mbmatch_receive_t *mbmatch_find_receive(mbmatch_t *matcher, uint64_t bits, uint32_t source);
+
 /* A queued receive stays queued when messages match it, until it is cancelled (libfabric's FI_MULTI_RECV). */
 static inline void mbmatch_stay(mbmatch_receive_t *receive)
 {
@@ -315,6 +319,7 @@ void mbmatch_failed(const char *what, const char *file, int line);
 #define mbmatch_take_message(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_take_message(__VA_ARGS__))
 #define mbmatch_queue_receive(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_queue_receive(__VA_ARGS__))
 #define mbmatch_probe(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_probe(__VA_ARGS__))
+#define mbmatch_find_receive(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_find_receive(__VA_ARGS__))
 #define mbmatch_cancel(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_cancel(__VA_ARGS__))
 #define mbmatch_discard(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_discard(__VA_ARGS__))
 #define mbmatch_change_source(...) (mbmatch_at(__FILE__, __LINE__), mbmatch_change_source(__VA_ARGS__))

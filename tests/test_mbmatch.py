@@ -184,3 +184,35 @@ def test_one_version_is_stated() -> None:
     )
     assert version is not None
     assert version[1] == f"{header['MAJOR']}.{header['MINOR']}.{header['PATCH']}"
+
+
+@pytest.mark.parametrize(
+    ("original", "fault"),
+    [
+        (None, None),
+        ("if (vcis_claim(r, e)) {", "vcis_claim(r, e);\n\t\t{"),
+        ("if (vcis_claim(r, MBMATCH_OBJECT(node, struct vci_message, node))) {", "r->message = NULL; {"),
+        ("k < v->count && !vcis_post_at", "k < 1 && !vcis_post_at"),
+    ],
+)
+def test_receives_from_any_source_keep_their_order_over_several_matchers(
+    tmp_path: Path, original: str | None, fault: str | None
+) -> None:
+    prototype = (MBMATCH / "examples/vcis.h").read_text()
+    if original is not None and fault is not None:
+        assert original in prototype
+        prototype = prototype.replace(original, fault)
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "examples/vcis.h").write_text(prototype)
+    shutil.copy(MBMATCH / "tests/vcis.c", tmp_path / "tests")
+    words = (
+        "-std=gnu11",
+        "-O2",
+        "-pthread",
+        f"-I{MBMATCH}",
+        tmp_path / "tests/vcis.c",
+        MBMATCH / "mbmatch.c",
+    )
+    done = run(compiled(tmp_path / "vcis", *words), "check", "2000", timeout=60)
+    assert done.returncode == (0 if original is None else 1), done.stdout + done.stderr

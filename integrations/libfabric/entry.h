@@ -34,9 +34,15 @@ struct resolver {
 /* A context is shared by the provider that owns it and one or two peers. */
 enum { MAX_RESOLVERS = 16 };
 
+/* Of the masks that tagged receives ignore, the narrowest one and one that contains it (tagged.h). 0: none was seen. */
+struct masks {
+  uint64_t narrow, wide;
+};
+
 struct context {
   struct util_srx_ctx base; /* first: providers cast */
   mbmatch_t tagged;
+  struct masks masks; /* of tagged */
   mbmatch_t untagged; /* all bits are 0 */
   struct dlist_entry claimed;
   bool tells_sources;             /* without FI_SOURCE and FI_DIRECTED_RECV, RxM does not know them */

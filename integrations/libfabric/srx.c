@@ -391,7 +391,7 @@ int util_ep_srx_context(struct util_domain *domain, size_t rx_size, size_t iov_l
     free(context);
     return ret;
   }
-  mbmatch_init(&context->tagged, WIDEST_MASK, 0, NULL);
+  mbmatch_init(&context->tagged, UINT64_MAX, 0, NULL);
   mbmatch_init(&context->untagged, 0, 0, NULL);
   dlist_init(&context->claimed);
   pthread_mutex_init(&context->resolvers_mutex, NULL);

@@ -146,6 +146,10 @@ static void run_operation(void)
 		mbmatch_trim(&m);
 		break;
 	default:
+		if (times & 1) {
+			k = next_key();
+			find_receive(k.bits, k.source);
+		}
 		check();
 	}
 }

@@ -141,6 +141,9 @@ static void step(const struct phase *p)
 		if (below(100) < p->unknown) {
 			source = MBMATCH_UNKNOWN_SOURCE;
 		}
+		if (below(8) == 0) {
+			find_receive(bits, source);
+		}
 		mbmatch_limit(&m, (uint32_t) p->longest);
 		arrive_message(bits, source, p->halves);
 	} else if (what == 2 && posted.count > 0) {

@@ -172,6 +172,17 @@ static int judge_receive(const mbmatch_receive_t *found, size_t at, uint64_t bit
 	return 1;
 }
 
+static inline void find_receive(uint64_t bits, uint32_t source)
+{
+	const mbmatch_receive_t *found = mbmatch_find_receive(&m, bits, source);
+	size_t at = oldest_receive(0, bits, source);
+	expect_search(&posted, at, &expected.posted);
+	while (m.hints & MBMATCH_ALLOW_OVERTAKING && at < posted.count && found != &place_at(&posted, at)->receive) {
+		at = oldest_receive(at + 1, bits, source);
+	}
+	need(found == (at < posted.count ? &place_at(&posted, at)->receive : NULL), "another receive than the oldest was found");
+}
+
 static void judge_message(const mbmatch_message_t *found, size_t at)
 {
 	need(found == (at < waiting.count ? &place_at(&waiting, at)->message : NULL), "another message than the oldest was matched");

@@ -52,6 +52,10 @@ static bool run(int operation)
 		post_receive(p->bits, p->ignore, p->source, 0);
 	} else if (operation < PROBE) {
 		const struct pattern *e = &envelopes[operation - PATTERNS];
+		if (length % 2 == 0) {
+			/* A search changes indexes: in sequences of odd length there is no second one. */
+			find_receive(e->bits, e->source);
+		}
 		arrive_message(e->bits, e->source, 0);
 	} else if (operation < CANCEL) {
 		const struct pattern *p = &patterns[operation - PROBE];
