@@ -105,6 +105,21 @@ def test_a_planted_fault_is_found(tmp_path: Path, original: str, fault: str) -> 
             assert run(*words, timeout=20).returncode != 0
 
 
+def test_the_kept_inputs_execute_every_line(tmp_path: Path) -> None:
+    if shutil.which("gcov") is None:
+        pytest.skip("gcov is not installed")
+    flags = ("-O0", "--coverage", "-DFUZZ_CORPUS", f"-I{MBMATCH}")
+    corpus = compiled(tmp_path / "corpus", *flags, MBMATCH / "tests/fuzz.c")
+    assert run(corpus, MBMATCH / "tests/corpus.txt").returncode == 0
+    listing = run("gcov", "--stdout", "--object-directory", tmp_path, tmp_path / "corpus-fuzz.gcda").stdout
+    parts = listing.split("0:Source:")
+    (source,) = (part for part in parts if part.partition("\n")[0].endswith("/mbmatch.c"))
+    lines = re.findall(r"^ +(\S+): +(\d+):(.*)", source, re.MULTILINE)
+    assert len(lines) > 1000
+    missing = [f"{line}:{text}" for count, line, text in lines if count == "#####"]
+    assert not missing, "`make -C mbmatch fuzz corpus` looks for inputs that execute " + "\n".join(missing)
+
+
 def test_the_contenders_of_the_benchmark_have_allowed_matches(tmp_path: Path) -> None:
     measure = runpy.run_path(str(MBMATCH / "bench/measure.py"))
     machine = measure["Machine"](tmp_path, "cc", None)
