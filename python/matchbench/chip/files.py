@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matchbench import MatchbenchError
-from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.display.output import check_file, write_files
 from matchbench.native_types import ChipRun
 
 
@@ -79,11 +79,9 @@ class OutputFiles:
         force
             Whether files may exist.
         """
-        for text, file in ((found["timeline"], self.timeline), (diagram, self.diagram)):
-            if text is not None and file is not None:
-                with whole_file(file, force=force) as partial:
-                    write_file(partial, text)
+        pairs = ((self.timeline, found["timeline"]), (self.diagram, diagram))
+        contents = {file: text for file, text in pairs if file is not None and text is not None}
         if self.counts is not None:
             counts = {name: value for name, value in found.items() if name not in {"timeline", "kanata"}}
-            with whole_file(self.counts, force=force) as partial:
-                write_file(partial, json.dumps({**counts, "seconds": seconds}, indent=1) + "\n")
+            contents[self.counts] = json.dumps({**counts, "seconds": seconds}, indent=1) + "\n"
+        write_files(contents, force=force)

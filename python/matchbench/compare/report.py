@@ -16,7 +16,7 @@ import polars as pl
 from matchbench import _native, interruptible
 from matchbench.compare import answer_text, intervals, report_charts, report_overview, summary
 from matchbench.display import chart_library, pages
-from matchbench.display.output import write_file
+from matchbench.display.output import make_directory, write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
     from matchbench.compare.comparison import Comparison
@@ -93,7 +93,7 @@ def _draw(comparison: Comparison, directory: Path, jobs: int, progress: Progress
     """Write every plot as PNG and SVG."""
     from matchbench.display.plots import planned
 
-    directory.mkdir()
+    make_directory(directory)
     plots = planned(comparison.results, comparison.depths, comparison.timeline)
     with ExitStack() as stack:
         saved: Iterator[None] = map(_save, plots, repeat(directory))

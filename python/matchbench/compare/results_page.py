@@ -16,6 +16,7 @@ import polars as pl
 from matchbench._native import MatchbenchError
 from matchbench.compare.column import Column
 from matchbench.compare.columns import COLUMNS, SIZING, STATS
+from matchbench.display.output import write_files
 from matchbench.input import read_text
 
 PAGE = Path("spec/results.md")
@@ -77,7 +78,7 @@ def main() -> int:
     found = read_text(arguments.page, "a page")
     expected = render(found)
     if arguments.write and found != expected:
-        arguments.page.write_text(expected, encoding="utf-8")
+        write_files({arguments.page: expected}, force=True)
     elif found != expected:
         sys.stderr.write(f"{arguments.page}: the tables are stale; run `make gen`\n")
         return 1

@@ -15,7 +15,7 @@ from matchbench.cli.program_options import check_environment, environment_option
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
-from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.display.output import check_file, write_files
 from matchbench.input import read_bytes
 from matchbench.native_types import ProgramRun, Progress
 from matchbench.parameters import distribute, parse_assignments
@@ -149,8 +149,7 @@ def run(
         raise _named(program, error) from None
     seconds = time.monotonic() - start
     if found["kanata"] is not None:
-        with whole_file(diagram_file, force=force) as partial:
-            write_file(partial, found["kanata"])
+        write_files({diagram_file: found["kanata"]}, force=force)
     if not quiet:
         _show_counts(core, found["counts"], seconds)
     status = _status(program, core, cycles, found)

@@ -10,6 +10,8 @@ import re
 from importlib import metadata
 from pathlib import Path
 
+from matchbench.display.output import write_cached
+
 
 def script() -> str:
     """Return one script of 0.9 MB.
@@ -27,8 +29,5 @@ def script() -> str:
     bundled = re.sub(r"</(script)", r"<\\/\1", bundled, flags=re.IGNORECASE)
     # Without a cache each report takes longer, and is the same.
     with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{kept.name}.{os.getpid()}"
-        partial.write_text(bundled, encoding="utf-8")
-        partial.replace(kept)
+        write_cached(kept, bundled)
     return bundled

@@ -1,57 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Atomic output: written under a temporary name, renamed when complete; one writer at a time."""
+"""The one way out: every file and directory that a command writes is written here.
+
+An output is written under a temporary name beside its place, `.NAME.partial-PID`, and renamed when complete.
+It or the place is locked while the process runs, so that the next run of the same output finds what an ended
+one left. `docs/output.md` has the rules; `tests/test_output.py` refuses other ways of writing.
+"""
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from matchbench._native import MatchbenchError
+from matchbench.display import written
+from matchbench.display.partial import new_file, partial_name, reclaim
+from matchbench.display.tables import FORMULA, cell_text
+from matchbench.display.written import kind_of
 
 if TYPE_CHECKING:  # most commands write no table
     import polars as pl
 
 _reserved: set[Path] = set()
-"""Directories that this process has reserved."""
-
-
-def check_directory(path: Path, *, marker: str, force: bool = False) -> None:
-    """Check, before the work starts, that `whole_directory` can write to `path`.
-
-    Parameters
-    ----------
-    path, marker, force
-        As of `whole_directory`.
-
-    Raises
-    ------
-    MatchbenchError
-        When `path` is in use without `force`, has other contents, or cannot be written.
-    """
-    if path.exists() and not path.is_dir():
-        msg = f"{path}: found a file, expected a directory; choose another path"
-        raise MatchbenchError(msg)
-    used = path.is_dir() and any(path.iterdir())
-    if used and not (path / marker).exists():
-        msg = f"{path}: found other files and no `{marker}` of earlier output; choose another directory"
-        raise MatchbenchError(msg)
-    if used and not force:
-        msg = f"{path}: found earlier output; choose another directory or give --force"
-        raise MatchbenchError(msg)
-    parent = next(each for each in path.absolute().parents if each.exists())
-    try:
-        _partial(parent / path.name).mkdir()
-        _partial(parent / path.name).rmdir()
-    except OSError as error:
-        msg = f"{path}: cannot create it in {parent}: {error.strerror}; choose another directory"
-        raise MatchbenchError(msg) from error
+"""Directories that this process has reserved, without links."""
 
 
 def check_file(path: Path, *, force: bool = False) -> None:
@@ -65,59 +43,118 @@ def check_file(path: Path, *, force: bool = False) -> None:
     Raises
     ------
     MatchbenchError
-        When `path` is a directory, exists without `force`, or cannot be created.
+        When `path` is no regular file, exists without `force`, or cannot be created.
     """
-    if path.is_dir():
+    found = kind_of(path)
+    if found == "a directory":
         msg = f"{path}: found a directory, expected a file; add a name"
         raise MatchbenchError(msg)
-    if path.exists() and not force:
+    if found not in {None, "a file"}:
+        msg = f"{path}: found {found}, expected a regular file or none; name another file"
+        raise MatchbenchError(msg)
+    if found and not force:
         msg = f"{path}: found an existing file; choose another name or give --force"
         raise MatchbenchError(msg)
-    parent = next(each for each in path.absolute().parents if each.exists())
-    probe = _partial(parent / path.name)
+    _probe(path, path.absolute())
+
+
+def _directory(path: Path) -> Path:
+    """Give the directory that an output path means; a link to a directory means that directory."""
+    found = kind_of(path)
+    place = Path(os.path.realpath(path))
+    if found and not place.is_dir():
+        msg = f"{path}: found {found}, expected a directory; choose another path"
+        raise MatchbenchError(msg)
+    if os.path.ismount(place):
+        msg = f"{path}: found a mount point, expected a directory that can be replaced; name one in it"
+        raise MatchbenchError(msg)
+    return place
+
+
+def _probe(path: Path, place: Path) -> None:
+    """Refuse an output whose directory cannot be written."""
+    parent = next(each for each in place.parents if each.exists())
+    probe = partial_name(parent / place.name)
     try:
-        probe.touch()
-        probe.unlink()
+        probe.mkdir()
+        with suppress(FileNotFoundError):  # another process took it for what an ended one left
+            probe.rmdir()
     except OSError as error:
-        msg = f"{path}: cannot create it in {parent}: {error.strerror}; choose another directory"
-        raise MatchbenchError(msg) from error
+        raise _cannot_create(path, parent, error) from error
+
+
+def _cannot_create(path: Path, parent: Path, error: OSError) -> MatchbenchError:
+    msg = f"{path}: cannot create it in {parent}: {error.strerror}; choose another directory"
+    return MatchbenchError(msg)
 
 
 @contextmanager
-def reserved_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[None]:
-    """Keep other processes from writing to `path` while the block runs.
+def reserved_directory(
+    path: Path, *, marker: str, force: bool = False, names: Sequence[str] | None = None, adds: bool = False
+) -> Iterator[Path]:
+    """Keep other processes from writing to `path` while the block runs; yield the directory.
 
     A lock on the file `.NAME.lock` beside the directory; the system releases it when the process ends.
     On file systems without locks, the directory is not reserved.
 
     Parameters
     ----------
-    path, marker, force
+    path, marker, force, names
         As of `whole_directory`.
+    adds
+        The command adds to what is there and replaces nothing.
 
     Raises
     ------
     MatchbenchError
-        As `check_directory`, and when another process has reserved `path`.
+        When `path` is in use without `force`, has contents that the command did not write, cannot be
+        written, or is reserved by another process.
     """
-    shown, path = path, path.absolute()
-    if path in _reserved:
-        yield
+    place = _directory(path)
+    if place in _reserved:
+        yield place
         return
-    check_directory(shown, marker=marker, force=force)
-    made = make_directory(path.parent)
-    lock = path.with_name(f".{path.name}.lock")
+    parent = next(each for each in place.parents if each.exists())
+    made: list[Path] = []
+    lock = place.with_name(f".{place.name}.lock")
     try:
-        descriptor = _locked(lock, shown)
-        _reserved.add(path)
         try:
-            yield
+            made = make_directory(place.parent)
+            descriptor = _locked(lock, path)
+        except OSError as error:
+            raise _cannot_create(path, parent, error) from error
+        try:
+            # Under the lock: no other process is between two steps of a replacement.
+            reclaim(place, path)
+            _check_contents(path, place, marker, names, force=force, adds=adds)
+            _probe(path, place)
+            _reserved.add(place)
+            yield place
         finally:
-            _reserved.discard(path)
+            _reserved.discard(place)
             lock.unlink(missing_ok=True)
             os.close(descriptor)
     finally:
         remove_empty(made)
+
+
+def _check_contents(
+    path: Path, place: Path, marker: str, names: Sequence[str] | None, *, force: bool, adds: bool
+) -> None:
+    if not place.is_dir() or not any(place.iterdir()):
+        return
+    if not (place / marker).is_file():
+        msg = f"{path}: found other files and no `{marker}` of earlier output; choose another directory"
+        raise MatchbenchError(msg)
+    if not force:
+        msg = f"{path}: found earlier output; choose another directory or give --force"
+        raise MatchbenchError(msg)
+    if not adds and (others := written.others(place, names)):
+        msg = (
+            f"{path}: found {written.listed(others)}, expected nothing but what this command wrote; "
+            "move that or choose another directory"
+        )
+        raise MatchbenchError(msg)
 
 
 def make_directory(path: Path) -> list[Path]:
@@ -143,7 +180,7 @@ def remove_empty(directories: Iterable[Path]) -> None:
 def _locked(lock: Path, path: Path) -> int:
     """Create and lock the file `lock`; return its descriptor."""
     while True:
-        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -160,62 +197,102 @@ def _locked(lock: Path, path: Path) -> int:
 
 
 @contextmanager
-def whole_directory(path: Path, *, marker: str, force: bool = False) -> Iterator[Path]:
+def whole_directory(
+    path: Path, *, marker: str, force: bool = False, names: Sequence[str] | None = None
+) -> Iterator[Path]:
     """Yield a new directory, which is renamed to `path` when the block ends without an exception.
 
-    The directory is reserved for this process meanwhile.
+    The directory is reserved for this process meanwhile. A list of its files is added, by which a later
+    run knows what it may replace.
 
     Parameters
     ----------
     path
-        Final path of the directory.
+        Final path of the directory; a link to a directory means that directory.
     marker
         A file that marks a directory of this kind.
     force
-        Replace an earlier directory of this kind.
+        Replace an earlier directory of this kind, if it holds nothing else.
+    names
+        All files that the directory can have, in place of the list: of formats that have no other file.
 
     Raises
     ------
     MatchbenchError
         When `path` is in use without `force`, has other contents, or cannot be written.
     """
-    shown, path = path, path.absolute()
-    partial = _partial(path)
-    with reserved_directory(shown, marker=marker, force=force):
+    with reserved_directory(path, marker=marker, force=force, names=names) as place:
+        partial = partial_name(place)
         partial.mkdir()
         try:
-            with _named(partial, shown):
+            with _named(partial, path):
                 yield partial
-            if path.exists():
-                shutil.rmtree(path)
-            partial.rename(path)
+                if names is None:
+                    write_file(partial / written.LIST, written.list_of(partial))
+            _replace(place, partial, names)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-@contextmanager
-def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path, which is renamed to `path` when the block ends without an exception.
+def _replace(place: Path, partial: Path, names: Sequence[str] | None) -> None:
+    """Put a complete directory in its place; what came there meanwhile from elsewhere is kept."""
+    if not place.exists():
+        partial.rename(place)
+        return
+    earlier = place.with_name(f".{place.name}.earlier-{os.getpid()}")
+    place.rename(earlier)
+    partial.rename(place)
+    for name in written.others(earlier, names):
+        if kind_of(place / name) is None:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (earlier / name).rename(place / name)
+    shutil.rmtree(earlier, ignore_errors=True)
+
+
+def remove_directory(path: Path, *, marker: str) -> None:
+    """Remove a directory of `whole_directory`.
+
+    Parameters
+    ----------
+    path, marker
+        As of `whole_directory`; nothing happens if there is none.
 
     Raises
     ------
     MatchbenchError
-        When `path` is a directory, or exists and `force` is not given.
+        When it holds other files.
     """
-    if path.is_dir():
-        msg = f"{path}: found a directory, expected a file; add a name"
-        raise MatchbenchError(msg)
-    if path.exists() and not force:
-        msg = f"{path}: found an existing file; choose another name or give --force"
-        raise MatchbenchError(msg)
-    path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    partial = _partial(path)
+    if not path.is_symlink() and (path / marker).is_file():
+        with reserved_directory(path, marker=marker, force=True):
+            shutil.rmtree(path)
+
+
+@contextmanager
+def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary file, which is renamed to `path` when the block ends without an exception.
+
+    Of several files of one command, the blocks are nested, so that all are complete before one is renamed.
+
+    Raises
+    ------
+    MatchbenchError
+        When `path` is no regular file, or exists and `force` is not given.
+    """
+    check_file(path, force=force)
+    made = make_directory(path.absolute().parent)
+    partial = partial_name(path.absolute())
     try:
-        with _named(partial, path):
-            yield partial
-        partial.replace(path)
+        reclaim(path.absolute(), path)
+        held = new_file(partial)
+        try:
+            with _named(partial, path):
+                yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+            os.close(held)
     finally:
-        partial.unlink(missing_ok=True)
+        remove_empty(made)
 
 
 def json_rows(whole: Mapping[str, Any]) -> str:
@@ -233,7 +310,7 @@ def json_rows(whole: Mapping[str, Any]) -> str:
 
 
 def write_file(path: Path, content: bytes | str) -> None:
-    """Write a new file; unlike those of `Path.write_bytes`, errors of the write name the file.
+    """Write a file in a directory or under a name of this module; errors of the write name the file.
 
     Parameters
     ----------
@@ -253,13 +330,82 @@ def write_file(path: Path, content: bytes | str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def write_files(contents: Mapping[Path, bytes | str], *, force: bool = False) -> None:
+    """Write the output files of a command, all of them or none.
+
+    Parameters
+    ----------
+    contents
+        The content of each file.
+    force
+        As of `whole_file`.
+
+    Raises
+    ------
+    MatchbenchError, OSError
+        As `whole_file` and `write_file`.
+    """
+    with ExitStack() as stack:
+        partials = [stack.enter_context(whole_file(path, force=force)) for path in contents]
+        for partial, content in zip(partials, contents.values(), strict=True):
+            write_file(partial, content)
+
+
+def write_cached(path: Path, content: bytes | str) -> None:
+    """Write a file of a cache, whole or not at all, whoever else writes it.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    partial = partial_name(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(partial, content)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def stream(path: Path) -> IO[bytes]:
+    """Open a file in a directory or under a name of this module, to write it in parts."""
+    return path.open("wb")
+
+
+def text_stream(path: Path) -> IO[str]:
+    """Open a file in a directory or under a name of this module, to write text as UTF-8 in parts."""
+    return path.open("w", encoding="utf-8", newline="")
+
+
+def append_lines(path: Path, objects: Iterable[object]) -> None:
+    """Add objects to a file of JSON, a line for each; the file is created if there is none."""
+    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(each)}\n" for each in objects)
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Format rows as CSV; text that a spreadsheet would read as a formula is marked as text."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([cell_text(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
 def write_table(table: pl.DataFrame, directory: Path, name: str) -> None:
     """Write a table as `NAME.csv` and `NAME.parquet`.
 
     Not written by polars itself, whose errors do not name the file.
     """
+    import polars as pl
+
+    text = pl.col(pl.String)
+    # As `cell_text`, for whole columns.
+    formula = text.str.contains(FORMULA.pattern) & text.cast(pl.Float64, strict=False).is_null()
+    shown = table.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep())
     content = io.BytesIO()
-    table.write_csv(content)
+    shown.write_csv(content)
     write_file(directory / f"{name}.csv", content.getvalue())
     content = io.BytesIO()
     table.write_parquet(content)
@@ -277,8 +423,3 @@ def _named(partial: Path, path: Path) -> Iterator[None]:
             raise
         file = path / file.relative_to(partial)
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error
-
-
-def _partial(path: Path) -> Path:
-    """Give the temporary path of an output that is not complete."""
-    return path.with_name(f".{path.name}.partial-{os.getpid()}")

@@ -284,6 +284,14 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
     bytes
         The PNG.
     """
+    png, svg = rendered(figure)
+    write_file(directory / f"{name}.png", png)
+    write_file(directory / f"{name}.svg", svg)
+    return png
+
+
+def rendered(figure: Figure) -> tuple[bytes, bytes]:
+    """Draw a figure as PNG and as SVG, the same for the same data; its layout is fixed afterwards."""
     png, svg = io.BytesIO(), io.BytesIO()
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # in the name of a trace
@@ -292,9 +300,7 @@ def save(figure: Figure, directory: Path, name: str) -> bytes:
         FigureCanvasAgg(figure).print_png(png)  # type: ignore[no-untyped-call] # stub: no types
         figure.set_layout_engine("none")
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})  # type: ignore[no-untyped-call] # stub: no types
-    write_file(directory / f"{name}.png", png.getvalue())
-    write_file(directory / f"{name}.svg", _compact(svg.getvalue().decode()))
-    return png.getvalue()
+    return png.getvalue(), _compact(svg.getvalue().decode()).encode()
 
 
 def _compact(svg: str) -> str:

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 _ENDLESS = 100_000  # columns; the width of anything but a terminal
 _GAP = 2  # columns between two cells
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\udc80-\udcff]")
+# Control characters, marks of direction (Unicode Annex 9) and ends of lines, bytes that are not UTF-8.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]")
+FORMULA = re.compile("^[=+@\t\r-]")  # https://owasp.org/www-community/attacks/CSV_Injection
+_NOT_UTF_8 = 0xDC80
+_TWO_DIGITS = 0x100
 _WORDS = 24  # width to which a wider text cell may be folded
 
 
@@ -101,14 +105,35 @@ def paragraph(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters, and bytes of a path that are not UTF-8, by escapes such as `\x1b`."""
+    r"""Replace what a terminal or a page would not show as a character by escapes such as `\x1b`.
+
+    These are control characters, marks of the direction of text, and bytes of a path that are not UTF-8.
+    """
     return _CONTROL.sub(_escape, text)
+
+
+def cell_text(cell: object) -> object:
+    """Mark text that a spreadsheet would read as a formula with an apostrophe; numbers stay as they are."""
+    if not isinstance(cell, str) or not FORMULA.match(cell):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def remark(text: str) -> None:
+    """Print a line on standard error that begins with the command's name."""
+    sys.stderr.write(f"matchbench: {printable(text)}\n")
 
 
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     # A byte that is not UTF-8 is a surrogate (PEP 383).
-    return f"\\x{code - 0xDC00:02x}" if code >= 0xDC80 else f"\\x{code:02x}"
+    if code >= _NOT_UTF_8:
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < _TWO_DIGITS else f"\\u{code:04x}"
 
 
 def _print(what: Table | Text, width: int = _ENDLESS) -> None:

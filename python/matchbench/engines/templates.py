@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.display.output import whole_directory
+from matchbench.display.output import make_directory, whole_directory, write_file
 
 Language: TypeAlias = Literal["rust", "c", "python"]
 
@@ -67,11 +67,11 @@ def write(
             for folder, dependency in source.items():
                 text = text.replace(f"@SOURCE:{folder}@", dependency)
             path = partial / relative
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            make_directory(path.parent)
+            write_file(path, text)
             written.append(relative)
         if language == "c":
-            (partial / "matchbench_engine.h").write_text(_native.engine_header(), encoding="utf-8")
+            write_file(partial / "matchbench_engine.h", _native.engine_header())
             written.append("matchbench_engine.h")
     return sorted(written)
 

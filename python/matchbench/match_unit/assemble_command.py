@@ -7,7 +7,7 @@ import click
 
 from matchbench import MatchbenchError, _native
 from matchbench.display import tables
-from matchbench.display.output import whole_file
+from matchbench.display.output import write_files
 from matchbench.input import read_bytes
 
 
@@ -40,8 +40,7 @@ def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> i
         click.echo(str(error), err=True)
         return 2
     if output:
-        with whole_file(output, force=force) as partial:
-            partial.write_bytes(program.image())
+        write_files({output: program.image()}, force=force)
     if listing:
         click.echo(program.listing(), nl=False)
     else:

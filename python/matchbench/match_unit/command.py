@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench match_unit`: a match program on the match unit, cycle by cycle."""
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from matchbench import MatchbenchError, _native
 from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
-from matchbench.display.output import whole_file
+from matchbench.display.output import check_file, csv_text, write_files
 from matchbench.input import read_text
 from matchbench.match_unit.assemble_command import command as assemble
 from matchbench.match_unit.common import (
@@ -84,23 +83,18 @@ def run(output: Path | None, *, force: bool, **words: Any) -> int:
     if output and output.suffix not in {".csv", ".json"}:
         msg = f"{output}: found the suffix `{output.suffix}`; expected a .csv or .json file"
         raise MatchbenchError(msg)
+    if output:
+        check_file(output, force=force)
     with reported_errors():
         setup = setup_from(**words)
         unit = setup.unit()
         report = setup.run(unit)
     rows = [answer_row(setup, answer) for answer in report.answers]
     if output:
-        with (
-            whole_file(output, force=force) as partial,
-            partial.open("w", newline="", encoding="utf-8") as file,
-        ):
-            if output.suffix == ".csv":
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(COLUMNS)
-                writer.writerows(rows)
-            else:
-                json.dump(everything(setup, report, unit.state()), file, indent=1)
-                file.write("\n")
+        is_csv = output.suffix == ".csv"
+        whole = everything(setup, report, unit.state())
+        text = csv_text([COLUMNS, *rows]) if is_csv else f"{json.dumps(whole, indent=1)}\n"
+        write_files({output: text}, force=force)
     numeric = {"offset", "length", "visits", "begun", "answered", "cycles"}
     shown = [[cell if cell != "" else None for cell in row] for row in rows]
     if all(row[COLUMNS.index("result")] is None for row in shown):
@@ -186,8 +180,7 @@ def debug(commands: str | None, script: Path | None, **words: Any) -> int:
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
 def new(path: Path, items: str, *, force: bool) -> None:
     """Write a match program to start from: MPI matching on both lists."""
-    with whole_file(path, force=force) as partial:
-        partial.write_text(_native.match_template(int(items)), encoding="utf-8")
+    write_files({path: _native.match_template(int(items))}, force=force)
     tables.line(f"{path}: MPI matching with items of {items} words")
 
 

@@ -11,7 +11,7 @@ import click
 
 from matchbench import MatchbenchError
 from matchbench.display import tables
-from matchbench.display.output import whole_file
+from matchbench.display.output import text_stream, whole_file
 from matchbench.match_unit.common import answer_text, inputs, reported_errors, row_lines, setup_from
 from matchbench.match_unit.program import ProtocolError, Setup
 from matchbench.native_types import Advanced, MatchUnitAnswer
@@ -50,7 +50,7 @@ def trace(
             for name, path in (("kanata", kanata), ("vcd", vcd)):
                 if path:
                     partial = stack.enter_context(whole_file(path, force=force))
-                    files[name] = stack.enter_context(partial.open("w", encoding="utf-8", newline="\n"))
+                    files[name] = stack.enter_context(text_stream(partial))
             if not quiet:
                 tables.line(HEADING)
             try:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from matchbench._native import MatchbenchError, bench_sources, unknown_name
+from matchbench.display.output import write_file
+from matchbench.display.partial import Scratch
 from matchbench.mpi.bench_protocol import MARK, Hello, Memory, RunOutput
 from matchbench.mpi.curves import Curve, Point, curve, point
 from matchbench.mpi.launch import Ended, Mpi, why
@@ -241,9 +242,9 @@ def measure(
         msg = "depths: no series can be measured at these depths; name others with --depths"
         raise MatchbenchError(msg)
     if any(name not in earlier for name, _ in wanted):
-        with TemporaryDirectory(prefix="matchbench-") as folder:
+        with Scratch() as folder:
             for name, text in bench_sources():
-                (Path(folder) / name).write_text(text, encoding="utf-8")
+                write_file(Path(folder) / name, text)
             mpi.build(sorted(Path(folder).glob("*.c")), program)
     steps = [1 if name.startswith("memory/") else len(depths) * plan.sweeps for name, depths in wanted]
     runs: dict[str, SeriesRun] = {}

@@ -17,7 +17,7 @@ from matchbench import MatchbenchError
 from matchbench._native import unknown_name
 from matchbench.cli.progress import progress_bar
 from matchbench.display import tables
-from matchbench.display.output import whole_directory
+from matchbench.display.output import make_directory, whole_directory
 
 if TYPE_CHECKING:
     from matchbench.mpi.results import Row
@@ -206,7 +206,7 @@ def _draw(directory: Path, rows: Sequence[Row], others: Sequence[Row]) -> None:
     from matchbench.display.plots import save
     from matchbench.mpi.plots import figures
 
-    directory.mkdir()
+    make_directory(directory)
     for name, figure in figures(rows, others):
         save(figure, directory, name)
 

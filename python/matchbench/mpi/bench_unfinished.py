@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
+from matchbench.display.output import append_lines, write_files
 from matchbench.input import read_bytes
 from matchbench.mpi.bench import Plan, SeriesRun
 from matchbench.mpi.bench_protocol import Hello, RunOutput
@@ -54,10 +55,7 @@ class Unfinished:
         self.runs[name] = run
         line = {"series": name, "remark": run.remark, "lines": run.output.lines}
         is_new = not self.path.exists()
-        with self.path.open("a", encoding="utf-8") as file:
-            if is_new:
-                file.write(json.dumps(self.head) + "\n")
-            file.write(json.dumps(line) + "\n")
+        append_lines(self.path, [*([self.head] if is_new else []), line])
 
 
 @contextmanager
@@ -147,7 +145,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], list[Any]]:
         )
         raise MatchbenchError(msg) from error
     if whole != text:
-        path.write_text(whole, encoding="utf-8")
+        write_files({path: whole}, force=True)
     return head, lines
 
 

@@ -4,7 +4,6 @@
 import contextlib
 import json
 import re
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,8 @@ from matchbench._native import MatchbenchError, optional_features, program_featu
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.usage import Choice
 from matchbench.display import tables
-from matchbench.display.output import reserved_directory, whole_directory
+from matchbench.display.output import reserved_directory, whole_directory, write_file
+from matchbench.display.partial import Scratch
 from matchbench.mpi.conform import conform, shrink_rest
 from matchbench.mpi.conform_budget import SHARES, Budget
 from matchbench.mpi.conform_matrix_command import run_matrix
@@ -186,7 +186,7 @@ def command(
     if environments is not None and output is not None:
         return run_matrix(environments, mpi, plan, output, _examine_quietly, force=force)
     if output is None:
-        with tempfile.TemporaryDirectory(prefix="matchbench-conform-") as directory:
+        with Scratch() as directory:
             found, interruption = examine(mpi, plan, Path(directory), shown_in=None)
     else:
         found, interruption = _examine_into(output, mpi, plan, force=force)
@@ -262,7 +262,7 @@ def examine(
     budget = budget or Budget(plan.budget_seconds)
     interruption: BaseException | None = None
     printing = contextlib.nullcontext if shown_in is None else tables.ignoring_closed_pipe
-    with tempfile.TemporaryDirectory(prefix="build-", dir=directory) as build:
+    with Scratch(directory, "build-") as build:
         runner = Runner(mpi, Path(build), plan.ceiling_seconds, program)
         runner.budget_seconds = plan.budget_seconds
         found.lacks = runner.lacks()
@@ -286,9 +286,9 @@ def examine(
     sources = {one.failure.name: c_source(one, plan, found, runner.mpi) for one in found.shrinkings}
     for name, source in sources.items():
         if source is not None:
-            (directory / source_name(name)).write_text(source, encoding="utf-8")
+            write_file(directory / source_name(name), source)
     report = json.dumps(as_object(found, plan, runner.mpi), indent=2) + "\n"
-    (directory / MARKER).write_text(report, encoding="utf-8")
+    write_file(directory / MARKER, report)
     if is_printed:
         with printing():
             for index, one in enumerate(by_importance(found.shrinkings)):

@@ -5,11 +5,8 @@ Each finished row is kept in the output directory, so that the same command cont
 """
 
 import contextlib
-import csv
 import json
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -21,7 +18,15 @@ import click
 from matchbench import __version__
 from matchbench._native import MatchbenchError, TestPrograms, program_features
 from matchbench.display import tables
-from matchbench.display.output import reserved_directory, whole_directory, whole_file
+from matchbench.display.output import (
+    csv_text,
+    make_directory,
+    remove_directory,
+    reserved_directory,
+    whole_directory,
+    write_files,
+)
+from matchbench.display.partial import Scratch
 from matchbench.input import read_json
 from matchbench.mpi.conform_budget import Budget
 from matchbench.mpi.conform_plan import Conformance, Plan
@@ -83,11 +88,11 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
     budget: Budget | None = Budget(plan.budget_seconds)
     with contextlib.ExitStack() as held:
         # Not checked for a marker: rows of an earlier run are kept.
-        held.enter_context(reserved_directory(output, marker=MATRIX_MARKER, force=True))
+        held.enter_context(reserved_directory(output, marker=MATRIX_MARKER, force=True, adds=True))
         rows = _finished_rows(output, head, force=force)
-        output.mkdir(parents=True, exist_ok=True)
+        make_directory(output)
         _write(output, head, rows)
-        build = held.enter_context(tempfile.TemporaryDirectory(prefix=".build-", dir=output))
+        build = held.enter_context(Scratch(output, ".build-"))
         program = build_runner(mpi, Path(build))
         library = _library(mpi, plan, Path(build), program)
         for at, environment in enumerate(matrix.environments, 1):
@@ -140,8 +145,8 @@ def _finished_rows(output: Path, head: dict[str, Any], *, force: bool) -> list[d
         raise MatchbenchError(msg)
     for name in names:
         # The names stand in a file: only reports of this directory are removed.
-        if NAME.fullmatch(name) and (output / name / MARKER).is_file():
-            shutil.rmtree(output / name)
+        if NAME.fullmatch(name):
+            remove_directory(output / name, marker=MARKER)
     return []
 
 
@@ -217,15 +222,9 @@ def _row(
 
 def _write(output: Path, head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Write the table so far."""
-    with whole_file(output / MATRIX_MARKER, force=True) as partial:
-        partial.write_text(json.dumps({**head, "rows": rows}, indent=2) + "\n", encoding="utf-8")
-    with (
-        whole_file(output / "matrix.csv", force=True) as partial,
-        partial.open("w", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows([_cells(row)[column] for column in COLUMNS] for row in rows)
+    table = csv_text([COLUMNS, *([_cells(row)[column] for column in COLUMNS] for row in rows)])
+    whole = json.dumps({**head, "rows": rows}, indent=2) + "\n"
+    write_files({output / MATRIX_MARKER: whole, output / "matrix.csv": table}, force=True)
 
 
 def _cells(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 The C runner performs the programs; Rust judges them. A program that hangs or crashes ends its job.
 """
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,8 @@ from typing import Any
 
 from matchbench import MatchbenchError
 from matchbench._native import TestPrograms, features_lacking, runner_sources
+from matchbench.display.output import write_file
+from matchbench.display.partial import Scratch
 from matchbench.mpi.conform_plan import ENDINGS
 from matchbench.mpi.launch import GRACE_SECONDS, Ended, Mpi, why
 from matchbench.mpi.stack import Stack, read_stack
@@ -292,9 +293,9 @@ class Runner:
         limits = (limit or self.patience.limit, others or self.patience.limit)
         longest_hang = self.longest_hang(max(limits))
         slices = round(_SLICES * longest_hang / max(limits))
-        with tempfile.TemporaryDirectory(prefix="job-", dir=self.directory) as name:
+        with Scratch(self.directory, "job-") as name:
             folder = Path(name)
-            (folder / "programs").write_bytes(programs.encode())
+            write_file(folder / "programs", programs.encode())
             words: list[str | Path] = [self.program, folder / "programs", folder, str(first)]
             words += [*(str(round(1000 * seconds)) for seconds in limits), str(slices)]
             try:
@@ -343,7 +344,7 @@ def build_runner(mpi: Mpi, directory: Path) -> Path:
         When the compiler fails.
     """
     for name, text in runner_sources():
-        (directory / name).write_text(text)
+        write_file(directory / name, text)
     sources = [directory / name for name, _ in runner_sources() if name.endswith(".c")]
     mpi.build(sources, directory / "conform", ("-O2", "-pthread"), libraries=["-ldl"])
     return directory / "conform"

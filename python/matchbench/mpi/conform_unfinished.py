@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from matchbench._native import MatchbenchError, revision, version
-from matchbench.display.output import whole_file
+from matchbench.display.output import write_files
 from matchbench.input import read_bytes, read_text
 from matchbench.mpi.conform_plan import Plan
 from matchbench.mpi.launch import Mpi
@@ -55,8 +55,7 @@ class Unfinished:
         self.state = state
         text = json.dumps(state)
         head = {**self.head, "report": self.report, "sha256": _checksum(text.encode())}
-        with whole_file(self.path, force=True) as partial:
-            partial.write_text(f"{json.dumps(head)}\n{text}\n", encoding="utf-8")
+        write_files({self.path: f"{json.dumps(head)}\n{text}\n"}, force=True)
 
     def add_report(self, report: Path) -> None:
         """Note the report of the interrupted run."""

@@ -3,7 +3,6 @@
 
 import csv
 import datetime as dt
-import io
 import math
 import os
 import reprlib
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchbench._native import MatchbenchError, revision, version
-from matchbench.display.output import json_rows, write_file
+from matchbench.display.output import csv_text, json_rows, write_file
 from matchbench.input import read_json, read_text
 from matchbench.mpi.bench import Measurement, Series, library_name, short_name, transport
 from matchbench.mpi.curves import Curve
@@ -156,11 +155,8 @@ def costs(curve: Curve | None, received: Curve | None) -> dict[str, float] | Non
 def write(directory: Path, whole: Mapping[str, Any]) -> None:
     """Write `mpi-bench.json` and `rows.csv`."""
     write_file(directory / FILE, json_rows(whole))
-    rows = io.StringIO()
-    writer = csv.DictWriter(rows, list(ROWS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(whole["rows"])
-    write_file(directory / "rows.csv", rows.getvalue())
+    rows = [[row[column] for column in ROWS] for row in whole["rows"]]
+    write_file(directory / "rows.csv", csv_text([list(ROWS), *rows]))
 
 
 def read(path: Path) -> dict[str, Any]:

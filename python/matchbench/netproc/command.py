@@ -14,10 +14,10 @@ from matchbench.cli.progress import progress_bar
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
-from matchbench.display.output import check_file, whole_file, write_file
+from matchbench.display.output import check_file, write_files
 from matchbench.native_types import Parameter
 from matchbench.netproc import machine as netproc
-from matchbench.netproc.report import show_comparison, show_run, write_results
+from matchbench.netproc.report import file_text, show_comparison, show_run
 from matchbench.parameters import parse_assignments
 from matchbench.parameters import show as show_parameters
 
@@ -156,12 +156,9 @@ def run(
             msg = "--kanata: cannot be combined with timing=functional, without a pipeline; set timing=cycles"
             raise MatchbenchError(msg)
         check_file(diagram_file, force=words["force"])
-    results = _run([architecture], kanata=kanata, output=output, **words)
-    diagram, end = results[0].report["kanata"], results[0].summary["cycles"]
+    results = _run([architecture], kanata=kanata, diagram_file=diagram_file, output=output, **words)
+    end = results[0].summary["cycles"]
     behind = kanata is not None and kanata[0] > end
-    if diagram is not None and not behind:
-        with whole_file(diagram_file, force=words["force"]) as partial:
-            write_file(partial, diagram)
     show_run(results[0], words["traffic"])
     status = _status(results)
     if kanata is not None and behind and status == 0:
@@ -219,8 +216,7 @@ def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int
     except netproc.BuildError as error:
         click.echo(str(error), err=True)
         return CHECK_FAILED
-    with whole_file(output, force=force) as partial:
-        write_file(partial, program)
+    write_files({output: program}, force=force)
     tables.line(
         f"{output}: {tables.size(len(program))}; run it with `matchbench netproc run TRAFFIC -p {output}`"
     )
@@ -275,8 +271,7 @@ def generate(output: Path, seed: int, routes: int, *, force: bool, **settings: s
     check_file(output, force=force)
     given = {key: value for key, value in settings.items() if value is not None}
     capture = netproc.generate(given, seed=seed, routes=routes)
-    with whole_file(output, force=force) as partial:
-        write_file(partial, capture)
+    write_files({output: capture}, force=force)
     found = _native.describe_packets(capture)
     tables.line(f"{output}: {tables.count(found['packets'])} packets, {tables.size(len(capture))}")
 
@@ -294,12 +289,14 @@ def _run(
     output: Path | None,
     plot: Path | None,
     force: bool,
+    diagram_file: Path | None = None,
 ) -> list[netproc.Result]:
     """Run the packets on every processor and write the files."""
     if output is not None and output.suffix not in {".csv", ".json"}:
         msg = f"{output}: found the suffix `{output.suffix}`; expected a .csv or .json file"
         raise MatchbenchError(msg)
-    for path in (output, plot):
+    images = [] if plot is None else [plot.with_name(f"{plot.stem}{suffix}") for suffix in (".png", ".svg")]
+    for path in (output, *sorted(images, key=lambda image: image != plot)):  # what is named comes first
         if path is not None:
             check_file(path, force=force)
     values = netproc.parameters_of(architectures, parse_assignments(parameters))
@@ -322,12 +319,18 @@ def _run(
                     progress=progress,
                 )
             )
+    contents: dict[Path, bytes | str] = {}
     if output is not None:
-        write_results(results, found.name, output, force=force)
+        contents[output] = file_text(results, found.name, output.suffix)
     if plot is not None:
-        from matchbench.netproc.plots import write_windows
+        from matchbench.netproc.plots import windows_files
 
-        write_windows(results, found.name, plot)
+        contents.update(zip(images, windows_files(results, found.name), strict=True))
+    diagram = results[0].report["kanata"]
+    began = kanata is not None and kanata[0] <= results[0].summary["cycles"]
+    if diagram_file is not None and diagram is not None and began:
+        contents[diagram_file] = diagram
+    write_files(contents, force=force)
     return results
 
 

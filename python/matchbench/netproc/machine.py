@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError, unknown_name
+from matchbench.display.output import make_directory, write_file
+from matchbench.display.partial import Scratch
 from matchbench.input import read_bytes
 from matchbench.native_types import NetprocReport, Parameter, Progress, Value
 from matchbench.parameters import distribute
@@ -259,15 +260,15 @@ def build(handler: Path, *, compiler: str = "riscv64-linux-gnu-gcc", bit_manipul
         hint = "install gcc-riscv64-linux-gnu, or name another with --cc"
         msg = f"{compiler}: found no such program; expected a C compiler for RV64; {hint}"
         raise MatchbenchError(msg)
-    with tempfile.TemporaryDirectory(prefix="matchbench-") as directory:
+    with Scratch() as directory:
         folder = Path(directory).resolve()
         sources, objects, own = (folder / name for name in ("spine", "objects", "handler"))
         for each in (sources, objects, own):
-            each.mkdir()
+            make_directory(each)
         for name, text in _native.spine_sources():
-            (sources / name).write_text(text, encoding="utf-8")
+            write_file(sources / name, text)
         copy = own / handler.name
-        copy.write_bytes(source)
+        write_file(copy, source)
         output = folder / "handler.elf"
         for words in _native.handler_commands(compiler, bit_manipulation, copy, objects, output):
             done = subprocess.run(

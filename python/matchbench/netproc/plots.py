@@ -2,13 +2,12 @@
 """Plots of network processors. Each function draws data on given axes; it opens no file and no window."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from matchbench.display.plots import STYLE, colours, save
+from matchbench.display.plots import STYLE, colours, rendered
 from matchbench.netproc.machine import Result
 
 
@@ -43,8 +42,8 @@ def windows(ax: Axes, results: Sequence[Result]) -> None:
     ax.legend(title="dashed: average of the run", fontsize=8, title_fontsize=8)
 
 
-def write_windows(results: Sequence[Result], title: str, path: Path) -> None:
-    """Write the plot of `windows` as `NAME.png` and `NAME.svg` beside each other.
+def windows_files(results: Sequence[Result], title: str) -> tuple[bytes, bytes]:
+    """Draw the plot of `windows` as PNG and as SVG.
 
     Parameters
     ----------
@@ -52,13 +51,10 @@ def write_windows(results: Sequence[Result], title: str, path: Path) -> None:
         Runs of the same packets.
     title
         A line above the plot.
-    path
-        Path of the files; its suffix is ignored.
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.5))
         ax = figure.add_subplot()
         ax.set_title(title)
         windows(ax, results)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save(figure, path.parent, path.stem)
+        return rendered(figure)

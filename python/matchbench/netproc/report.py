@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Texts and files of the results of network processors."""
 
-import csv
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from matchbench.display import tables
-from matchbench.display.output import whole_file
+from matchbench.display.output import csv_text
 from matchbench.netproc import machine as netproc
 from matchbench.netproc.machine import Result
 
@@ -198,28 +196,22 @@ def show_comparison(results: Sequence[Result], name: str) -> None:
     tables.show(None, columns, rows, spare=({8}, {9, 10}, {3, 4}))
 
 
-def write_results(results: Sequence[Result], name: str, path: Path, *, force: bool) -> None:
-    """Write totals as CSV, or everything as JSON.
+def file_text(results: Sequence[Result], name: str, suffix: str) -> str:
+    """Format totals as CSV, or everything as JSON.
 
     Parameters
     ----------
     results, name
         Runs of the same packets, and the name of the packets.
-    path
-        A `.csv` or `.json` file.
-    force
-        Replace an earlier file.
+    suffix
+        `.csv` or `.json`.
     """
-    with whole_file(path, force=force) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        if path.suffix == ".csv":
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["traffic", "architecture", *results[0].summary, "error"])
-            for result in results:
-                error = result.report["error"] or ""
-                writer.writerow([name, result.architecture, *result.summary.values(), error])
-        else:
-            json.dump({"traffic": name, "runs": [_everything(result) for result in results]}, file, indent=1)
-            file.write("\n")
+    if suffix == ".json":
+        whole = {"traffic": name, "runs": [_everything(result) for result in results]}
+        return f"{json.dumps(whole, indent=1)}\n"
+    head = ["traffic", "architecture", *results[0].summary, "error"]
+    rows = [[name, each.architecture, *each.summary.values(), each.report["error"] or ""] for each in results]
+    return csv_text([head, *rows])
 
 
 def _everything(result: Result) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from types import FrameType
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
-from matchbench.display.output import make_directory, remove_empty
+from matchbench.display.output import make_directory, remove_empty, write_file
 from matchbench.native_types import TraceState
 from matchbench.record import elf
 from matchbench.record.launchers import PRELOAD, joined, launch_command, launcher_flavour
@@ -159,7 +159,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
         )
     made = make_directory(directory)
     write_meta(directory, run_id, command, [socket.gethostname()])
-    (directory / _NOTES).touch()
+    write_file(directory / _NOTES, "")
     status = _run(words, environment, directory)
     (directory / "meta.json.tmp").unlink(missing_ok=True)
     notes = Counter((directory / _NOTES).read_bytes())
@@ -223,7 +223,7 @@ def write_meta(
         "hosts": list(hosts),
         **more,
     }
-    (directory / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    write_file(directory / "meta.json", json.dumps(meta, indent=1) + "\n")
 
 
 def _run(words: Sequence[str], environment: Mapping[str, str] | None, directory: Path) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchbench import _native
 from matchbench.display import pages, plots
-from matchbench.display.output import write_file
+from matchbench.display.output import make_directory, write_file
 from matchbench.reproduce import charts, figures
 from matchbench.reproduce.evidence import EVIDENCE
 
@@ -53,7 +53,7 @@ def write_page(found: Reproduction, directory: Path) -> None:
 
 
 def _draw(found: Reproduction, study: dict[str, Any], directory: Path) -> list[dict[str, str]]:
-    directory.mkdir()
+    make_directory(directory)
     drawn = []
     every = [
         *figures.draw(study, found.curves, found.data_points),

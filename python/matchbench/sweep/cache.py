@@ -20,6 +20,7 @@ from pathlib import Path
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.compare.replay_config import ReplayConfig
+from matchbench.display.output import write_cached
 from matchbench.input import read_bytes
 from matchbench.native_types import Report
 
@@ -55,8 +56,7 @@ class Cache:
         if directory:
             probe = directory / f".probe-{os.getpid()}"
             try:
-                directory.mkdir(parents=True, exist_ok=True)
-                probe.touch()
+                write_cached(probe, "")
                 probe.unlink()
             except OSError as error:
                 msg = f"{directory}: cannot write the cache: {error.strerror}; choose another with --cache"
@@ -102,14 +102,7 @@ class Cache:
             return
         path = self._path(key)
         packed = zlib.compress(json.dumps({"key": key, "report": report}).encode())
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            path.parent.mkdir(exist_ok=True)
-            partial.write_bytes(hashlib.sha256(packed).hexdigest().encode() + packed)
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        write_cached(path, hashlib.sha256(packed).hexdigest().encode() + packed)
 
     def prune(self) -> None:
         """Remove results that no sweep has used for `KEPT_DAYS` days."""

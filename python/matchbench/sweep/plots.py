@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from matchbench.display.output import make_directory
 from matchbench.display.plots import STYLE, plain, save
 from matchbench.sweep.charts import FRONT, GREY, KNEE, MOST_LINES, Chart, named, planned
 
@@ -31,7 +32,7 @@ def draw(sweep: Sweep, directory: Path) -> None:
     directory
         The folder.
     """
-    directory.mkdir()
+    make_directory(directory)
     with mpl.rc_context(STYLE):
         for chart in planned(sweep):
             save(figure_of(chart), directory, chart.name)

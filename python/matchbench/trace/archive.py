@@ -13,6 +13,7 @@ import tarfile
 from pathlib import Path, PurePosixPath
 
 from matchbench._native import MatchbenchError, TraceError, trace_file_bytes
+from matchbench.display.output import make_directory, stream
 from matchbench.input import open_file
 
 LIMIT_BYTES = 64 << 30
@@ -110,7 +111,7 @@ def unpack(path: Path, into: Path, *, limit_bytes: int = LIMIT_BYTES) -> Path:
                     )
                     raise MatchbenchError(msg)
                 stream.allow(member.size)
-                (into / parts[0]).mkdir(exist_ok=True)
+                make_directory(into / parts[0])
                 if is_file:
                     _store(archive, member, into / parts[0] / parts[1])
     except OSError as error:
@@ -133,7 +134,7 @@ def _store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
     if content is None:
         msg = f"member `{member.name}` has no content"
         raise tarfile.ReadError(msg)
-    with content, target.open("wb") as file:
+    with content, stream(target) as file:
         if target.suffix == ".mbt":
             first = content.read(_TRACE_HEADER_BYTES)
             _check_size(member, target, first)

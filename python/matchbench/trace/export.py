@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matchbench import _native
-from matchbench.display.output import whole_file
+from matchbench.display.output import stream, whole_file
 from matchbench.native_types import Progress
 
 KINDS = [
@@ -75,7 +75,7 @@ def export(
     done = 0
     with (
         whole_file(path, force=force) as partial,
-        partial.open("wb") as file,
+        stream(partial) as file,
         pq.ParquetWriter(file, _SCHEMA) as writer,
     ):
         for rank, count in enumerate(trace.rank_records()):

@@ -14,6 +14,7 @@ from matchbench.trace.trace import Trace
 MOST_RANKS = (1 << 31) - 1
 """Largest number of ranks: that of MPI's `int`."""
 MOST_SEED = (1 << 64) - 1
+_NAMES = ("meta.json", "bundle.mbt")  # a list of files is not part of a trace
 
 
 def generate(
@@ -55,7 +56,7 @@ def generate(
             msg = f"{name}: found {number}, expected {least} to {most}"
             raise MatchbenchError(msg)
     texts = [(name, str(value)) for name, value in (settings or {}).items()]
-    with whole_directory(Path(directory), marker="meta.json", force=force) as partial:
+    with whole_directory(Path(directory), marker="meta.json", force=force, names=_NAMES) as partial:
         try:
             _native.generate(pattern, partial, ranks=ranks, seed=seed, settings=texts, progress=progress)
         except MatchbenchError as error:

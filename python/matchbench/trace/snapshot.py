@@ -159,7 +159,9 @@ def export_snapshot(
         f"Made by `matchbench trace export --match-unit`, matchbench {_native.version()}.\n"
     )
     names = _Names(cut)
-    with whole_directory(directory, marker=LIST_FILE, force=force) as partial:
+    with whole_directory(
+        directory, marker=LIST_FILE, force=force, names=(LIST_FILE, HEADERS_FILE)
+    ) as partial:
         write_file(partial / LIST_FILE, origin + "".join(_list_text(cut, names)))
         cycles = f"# Arrivals are cycles at {clock} MHz.\n"
         write_file(partial / HEADERS_FILE, origin + cycles + "".join(_headers_text(cut, names, clock)))

@@ -3,7 +3,6 @@
 
 import hashlib
 import os
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError
+from matchbench.display.partial import Scratch
 from matchbench.display.tables import printable
 from matchbench.input import open_file, read_json
 from matchbench.native_types import Progress, TraceState
@@ -66,9 +66,7 @@ class Trace:
         Keeps a temporary directory alive as long as the trace.
     """
 
-    def __init__(
-        self, path: Path, directory: Path, unpacked: tempfile.TemporaryDirectory[str] | None = None
-    ) -> None:
+    def __init__(self, path: Path, directory: Path, unpacked: Scratch | None = None) -> None:
         self.path = path
         self.directory = directory
         self._unpacked = unpacked
@@ -112,7 +110,7 @@ class Trace:
                 f"name a trace's directory or NAME{PACKED}"
             )
             raise MatchbenchError(msg)
-        unpacked = tempfile.TemporaryDirectory(prefix="matchbench-", ignore_cleanup_errors=True)
+        unpacked = Scratch()
         try:
             return cls(path, unpack(path, Path(unpacked.name)), unpacked)
         except MatchbenchError as error:
