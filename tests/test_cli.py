@@ -17,6 +17,7 @@ import pytest
 import matchbench as mb
 from matchbench.cli import COMMANDS, main
 from matchbench.compare import columns
+from matchbench.display.written import LIST
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]
@@ -298,6 +299,7 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
     assert done.stdout.endswith("results: r/report.html\n")
     expected = {f"{table}.{ending}" for table in columns.TABLES for ending in ("csv", "parquet")}
     assert {path.name for path in (tmp_path / "r").iterdir()} == expected | {
+        LIST,
         "results.json",
         "report.html",
         "plots",

@@ -9,7 +9,7 @@ import pytest
 
 import matchbench as mb
 from matchbench import _native
-from matchbench.match_unit.common import write_text
+from matchbench.match_unit.common import text_of_write
 from matchbench.match_unit.files import read_headers, read_list
 from matchbench.match_unit.program import Setup
 from tests.conftest import Command
@@ -378,7 +378,7 @@ def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path,
     assert len(diagram.texts) == len(rows)
     for row, text, detail, stages in zip(rows, *diagram, strict=True):
         cycle = row["cycle"]
-        assert all(f", {write_text(setup, *write)}" in detail for write in row["writes"])
+        assert all(f", {text_of_write(setup, *write)}" in detail for write in row["writes"])
         assert text.endswith(setup.words[row["address"]].text)
         assert text.split(": ")[0].split()[1] == setup.place(row["address"])
         assert [stages[stage] for stage in ("Rd", "Op", "Wr")] == [(cycle + n, cycle + n) for n in range(3)]

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchbench as mb
+from matchbench.display.written import LIST
 from matchbench.mpi.bench import SERIES, Plan, library_name
 from matchbench.mpi.bench_protocol import RunOutput
 from matchbench.mpi.launch import Mpi, find
@@ -251,7 +252,12 @@ def test_the_formula_of_a_fake_mpi_is_recovered(measured: tuple[Path, str]) -> N
         "2 ns each among 1024 to 4096): a list for each source of each communicator."
     )
     assert read_rows(results / "rows.csv") == whole["rows"]
-    assert {path.name for path in results.iterdir()} == {"mpi-bench.json", "rows.csv", "plots"}
+    assert {path.name for path in results.iterdir()} == {
+        LIST,
+        "mpi-bench.json",
+        "rows.csv",
+        "plots",
+    }
     # The answer comes before the tables.
     _, *lines = printed.splitlines()
     assert lines[: len(whole["structure"])] == whole["structure"]

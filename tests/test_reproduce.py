@@ -18,6 +18,7 @@ from matplotlib.patches import Rectangle
 from polars.testing import assert_frame_equal
 
 from matchbench.cli import main
+from matchbench.display.written import LIST, list_of
 from matchbench.reproduce import charts
 from matchbench.reproduce.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce.report import show
@@ -327,6 +328,7 @@ def test_a_choice_without_claims_is_refused_before_anything_is_measured(
 def test_earlier_results_are_kept(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "claims.json").write_text("[]")
+    (tmp_path / "out" / LIST).write_text(list_of(tmp_path / "out"))
     done = matchbench("reproduce", "hemmert2007", "--system", "hw", "-o", "out")
     assert done.returncode == BAD_INPUT
     assert done.stderr == "matchbench: out: found earlier output; choose another directory or give --force\n"

@@ -12,12 +12,13 @@ import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tests.abuse import command_tree
 from tests.abuse.case import Case
 
-KINDS = ("files",)
+KINDS = ("files", "outputs")
 """The modules with cases."""
 
 
@@ -37,8 +38,8 @@ def main() -> int:
         context = multiprocessing.get_context("fork")
         global _CASES
         _CASES = [(Path(folder), case) for _, case in cases]
-        with context.Pool(arguments.jobs) as pool:
-            for (kind, case), found in zip(cases, pool.imap(_found, range(len(cases))), strict=True):
+        with ProcessPoolExecutor(arguments.jobs, context) as pool:
+            for (kind, case), found in zip(cases, pool.map(_found, range(len(cases))), strict=True):
                 holds = found == case.expected
                 failed += not holds
                 if not (arguments.quiet and holds):

@@ -90,7 +90,7 @@ def show(core: str, design: str) -> None:
 @_migratory_option
 def protocol(design: str, migratory: bool) -> None:
     """Print the transitions of the coherence protocol, as tables in Markdown."""
-    click.echo(_native.chip_protocol(design, migratory), nl=False)
+    tables.write(_native.chip_protocol(design, migratory))
 
 
 @command.command(
@@ -282,7 +282,8 @@ def run(
             progress=tell,
         )
     seconds = time.monotonic() - start
-    click.echo(found["messages"], err=True, nl=False)
+    if found["messages"]:
+        tables.note(found["messages"].removesuffix("\n"))
     wrong = chip_report.without_cycles(found, kanata) if kanata is not None else None
     files.write(found, seconds, diagram=None if wrong else found["kanata"], force=force)
     if not quiet:
@@ -291,7 +292,7 @@ def run(
         _show_counts(found, seconds)
     if trace is not None:
         for line in trace.lines(found["status"] or 0):
-            click.echo(line, err=True)
+            tables.note(line)
     unit = "instructions of a core" if mode == "functional" else "cycles"
     return exit_status(program, found, f"{limit} {unit}", wrong)
 
@@ -318,12 +319,11 @@ def _show_counts(found: ChipRun, seconds: float) -> None:
     """Print counts and the speed to standard error."""
     user, kernel = found["user_instructions"], found["kernel_instructions"]
     rate = (user + kernel + found["timed_instructions"]) / seconds / 1e6 if seconds > 0 else 0
-    click.echo(
+    tables.note(
         f"functional: {tables.count(user)} user instructions, {tables.count(kernel)} kernel instructions, "
-        f"{tables.count(found['time'])} of the longest core with its waits",
-        err=True,
+        f"{tables.count(found['time'])} of the longest core with its waits"
     )
     if found["moped"] is not None:
         words = [f"{tables.count(value)} {name.replace('_', ' ')}" for name, value in found["moped"]]
-        click.echo(f"moped: {', '.join(words)}", err=True)
-    click.echo(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s", err=True)
+        tables.note(f"moped: {', '.join(words)}")
+    tables.note(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s")

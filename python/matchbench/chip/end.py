@@ -4,9 +4,8 @@
 import re
 from pathlib import Path
 
-import click
-
 from matchbench import MatchbenchError
+from matchbench.display import tables
 from matchbench.native_types import ChipRun
 
 FAILED = 1
@@ -33,12 +32,12 @@ def exit_status(program: Path, found: ChipRun, limit: str, wrong: str | None) ->
     """
     if found["different_messages"]:
         for line in found["differences"]:
-            click.echo(f"matchbench: {program}: {line}", err=True)
-        click.echo(f"matchbench: {program}: {found['different_messages']} messages arrived damaged", err=True)
+            tables.remark(f"{program}: {line}")
+        tables.remark(f"{program}: {found['different_messages']} messages arrived damaged")
         return FAILED
     for rank, status in sorted(found["ranks"]):
         if status:
-            click.echo(f"matchbench: {program}: rank {rank}: status {status}", err=True)
+            tables.remark(f"{program}: rank {rank}: status {status}")
     if found["status"] is not None:
         return _status(program, found, wrong)
     _say_why_it_stopped(program, found, limit)
@@ -53,9 +52,9 @@ def _say_why_it_stopped(program: Path, found: ChipRun, limit: str) -> None:
         "fault": found["fault"],
         "interrupted": "interrupted",
     }
-    click.echo(f"matchbench: {program}: {reasons[found['end']]}", err=True)
+    tables.remark(f"{program}: {reasons[found['end']]}")
     for line in found["waiting"]:
-        click.echo(f"  {line}", err=True)
+        tables.note(f"  {line}")
 
 
 def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
@@ -65,7 +64,7 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
         return FAILED
     if status == 0 and set(_UNKNOWN_CALL.findall(found["messages"])) - _TIMERS:
         what = "found a system call that the kernel does not have, without which the program continued"
-        click.echo(f"matchbench: {program}: {what}; expected those of moped/kernel/README.md", err=True)
+        tables.remark(f"{program}: {what}; expected those of moped/kernel/README.md")
         return FAILED
     if status == 0 and wrong:
         msg = f"--kanata: {wrong}"

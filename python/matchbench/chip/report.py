@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import click
-
 from matchbench.display import tables
 from matchbench.native_types import ChipRegion, ChipRun
 
@@ -65,7 +63,7 @@ def show(found: ChipRun) -> None:
     """Print cycles, instructions, misses and where cycles went, of the measured part of a run."""
     regions = measured(found)
     if not regions:
-        click.echo("timing: no part of the program was executed with time", err=True)
+        tables.note("timing: no part of the program was executed with time")
         return
     cycles = sum(region["cycles"] for region in regions)
     counts: dict[str, int] = {}
@@ -77,14 +75,13 @@ def show(found: ChipRun) -> None:
     ipc = (user + kernel) / (cycles * cores) if cycles else 0
     parts = "" if len(regions) == 1 else f" in {len(regions)} parts"
     place = f"{parts} from cycle {tables.count(regions[0]['begin'])} on"
-    click.echo(
+    tables.note(
         f"timing: {tables.count(cycles)} cycles{place}, {tables.count(user)} user instructions, "
-        f"{tables.count(kernel)} kernel instructions, {tables.decimal(ipc)} of a core in a cycle",
-        err=True,
+        f"{tables.count(kernel)} kernel instructions, {tables.decimal(ipc)} of a core in a cycle"
     )
     for heading, columns in _ROWS:
         words = [f"{tables.count(counts[name])} {word}" for name, word in columns]
-        click.echo(f"{heading}: {', '.join(words)}", err=True)
+        tables.note(f"{heading}: {', '.join(words)}")
     _show_activities(regions)
 
 
@@ -110,11 +107,11 @@ def _show_activities(regions: list[ChipRegion]) -> None:
             for at, (_, value) in enumerate(cycles):
                 row[at] += value
     names = names[:-1]  # idle belongs to no process
-    click.echo("  ".join(f"{name:>9}" for name in ["program", "rank", *names]), err=True)
+    tables.note("  ".join(f"{name:>9}" for name in ["program", "rank", *names]))
     for (program, rank, _), row in zip(regions[0]["ranks"], sums, strict=True):
         total = sum(row)
         shares = [tables.share(value / total if total else None) for value in row[:-1]]
-        click.echo("  ".join(f"{word:>9}" for word in [str(program), str(rank), *shares]), err=True)
+        tables.note("  ".join(f"{word:>9}" for word in [str(program), str(rank), *shares]))
 
 
 @contextlib.contextmanager
@@ -134,15 +131,13 @@ def progress() -> Iterator[Callable[[int, int, bool], None] | None]:
         told = moment
         unit = "cycles" if has_time else "instructions of a core, without time"
         rate = instructions / (moment - start) / 1e6
-        sys.stderr.write(
-            f"\r\x1b[K{done / 1e6:.1f} million {unit}; {instructions / 1e6:.1f} million instructions, "
+        tables.progress(
+            f"{done / 1e6:.1f} million {unit}; {instructions / 1e6:.1f} million instructions, "
             f"{rate:.1f} million/s"
         )
-        sys.stderr.flush()
 
     try:
         yield tell
     finally:
         if told > start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            tables.progress("")

@@ -174,12 +174,12 @@ def _orderly_end() -> Iterator[None]:
 
 
 def _refuse(message: str) -> int:
-    return _print_error(f"matchbench: {tables.printable(' '.join(message.split()))}")
+    return _print_error(f"matchbench: {' '.join(message.split())}")
 
 
 def _print_error(text: str) -> int:
     try:
-        sys.stderr.write(f"{text}\n")
+        tables.note(text)
         sys.stderr.flush()
     except OSError:  # standard error is closed
         tables.discard(sys.stderr)

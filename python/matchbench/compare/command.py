@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
-import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -168,4 +167,5 @@ def _show(comparison: Comparison) -> None:
                 tables.show(name, summary.headings(shown), rows, spare=summary.spare(shown))
                 tables.line()
     with tables.ignoring_closed_pipe():
-        sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(comparison.remarks))
+        for text in summary.remark_lines(comparison.remarks):
+            tables.remark(text)

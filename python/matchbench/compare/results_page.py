@@ -16,6 +16,7 @@ import polars as pl
 from matchbench._native import MatchbenchError
 from matchbench.compare.column import Column
 from matchbench.compare.columns import COLUMNS, SIZING, STATS
+from matchbench.display import tables
 from matchbench.display.output import write_files
 from matchbench.input import read_text
 
@@ -80,7 +81,7 @@ def main() -> int:
     if arguments.write and found != expected:
         write_files({arguments.page: expected}, force=True)
     elif found != expected:
-        sys.stderr.write(f"{arguments.page}: the tables are stale; run `make gen`\n")
+        tables.note(f"{arguments.page}: the tables are stale; run `make gen`")
         return 1
     return 0
 

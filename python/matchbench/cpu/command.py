@@ -194,21 +194,19 @@ def _progress(core: str) -> Iterator[Progress | None]:
             return
         told = moment
         limit = f" of {total / 1e6:.1f}" if total < _NO_LIMIT else ""
-        sys.stderr.write(f"\r\x1b[K{core}: {done / 1e6:.1f}{limit} million {unit}, {moment - start:.0f} s")
-        sys.stderr.flush()
+        tables.progress(f"{core}: {done / 1e6:.1f}{limit} million {unit}, {moment - start:.0f} s")
 
     try:
         yield tell
     finally:
         if told > start + _BEFORE_PROGRESS - _BETWEEN_PROGRESS:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            tables.progress("")
 
 
 def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> int:
     """Name why the program has no status of its own; return the exit status."""
     if found["failure"] is not None:
-        click.echo(f"matchbench: {program}: {found['failure']}", err=True)
+        tables.remark(f"{program}: {found['failure']}")
         return CHECK_FAILED
     if found["status"] is None:
         unit = "instructions" if core == "functional" else "cycles"
@@ -216,7 +214,7 @@ def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> i
         executed = tables.count(dict(found["counts"])["instructions"])
         after = f"{reached} {unit}" + ("" if core == "functional" else f" and {executed} instructions")
         running = f"found it running after {after}, expected its end"
-        click.echo(f"matchbench: {program}: {running}; raise --cycles", err=True)
+        tables.remark(f"{program}: {running}; raise --cycles")
         return CHECK_FAILED
     return int(found["status"])
 
@@ -234,9 +232,9 @@ def _show_counts(core: str, counts: list[tuple[str, int]], seconds: float) -> No
     words = [f"{tables.count(value)} {name.replace('_', ' ')}" for name, value in counts]
     if values.get("cycles"):
         words.insert(2, f"{values['instructions'] / values['cycles']:.3f} instructions/cycle")
-    click.echo(f"{core}: {', '.join(words)}", err=True)
+    tables.note(f"{core}: {', '.join(words)}")
     rate = values["instructions"] / seconds / 1e6 if seconds > 0 else 0
-    click.echo(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s", err=True)
+    tables.note(f"host: {seconds:.2f} s, {rate:.1f} million instructions/s")
 
 
 def _unit_test(program: Path, file: bytes) -> int:
@@ -245,7 +243,7 @@ def _unit_test(program: Path, file: bytes) -> int:
         case = _native.run_unit_test(file)
     except MatchbenchError as error:
         raise _named(program, error) from None
-    click.echo(f"{program}: {'pass' if case is None else f'case {case} failed'}")
+    tables.line(f"{program}: {'pass' if case is None else f'case {case} failed'}")
     return 0 if case is None else CHECK_FAILED
 
 
@@ -260,4 +258,4 @@ def show(core: str) -> None:
 def cores() -> None:
     """List the core models."""
     for name in _native.core_models():
-        click.echo(name)
+        tables.line(name)

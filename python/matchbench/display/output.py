@@ -151,8 +151,8 @@ def _check_contents(
         raise MatchbenchError(msg)
     if not adds and (others := written.others(place, names)):
         msg = (
-            f"{path}: found {written.listed(others)}, expected nothing but what this command wrote; "
-            "move that or choose another directory"
+            f"{path}: found {written.listed(others)}, which this command did not write so, "
+            "expected its output alone; move what is yours or choose another directory"
         )
         raise MatchbenchError(msg)
 
@@ -166,7 +166,8 @@ def make_directory(path: Path) -> list[Path]:
     """
     path = path.absolute()
     made = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    if made:
+        path.mkdir(parents=True, exist_ok=True)
     return made
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import jinja2
 
+from matchbench.display.tables import in_page
+
 _GAP = re.compile(r"(?<=\d) (?=(?:%|\d|s\b|ms\b|us\b|ns\b|ps\b|times\b|B\b|mm²))")
 
 
@@ -33,7 +35,10 @@ def render(template: str, **values: Any) -> str:
         Its variables; one that is missing is an error.
     """
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("matchbench.display"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("matchbench.display"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=in_page,
     )
     environment.filters["unbroken"] = unbroken
     return environment.get_template(template).render(**values)

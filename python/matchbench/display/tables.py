@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _ENDLESS = 100_000  # columns; the width of anything but a terminal
 _GAP = 2  # columns between two cells
 # Control characters, marks of direction (Unicode Annex 9) and ends of lines, bytes that are not UTF-8.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]")
+# Control characters, marks of direction and ends of lines (Unicode Annex 9), bytes that are not UTF-8.
+_CODES = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff"
+_CONTROL = re.compile(f"[\x00-\x1f{_CODES}]")
+_CONTROL_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_CODES}]")
 FORMULA = re.compile("^[=+@\t\r-]")  # https://owasp.org/www-community/attacks/CSV_Injection
 _NOT_UTF_8 = 0xDC80
 _TWO_DIGITS = 0x100
@@ -112,6 +115,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(_escape, text)
 
 
+def in_page(value: object) -> object:
+    """Do as `in_lines` for a value of a page; what is markup already is left as it is."""
+    return value if hasattr(value, "__html__") or not isinstance(value, str) else in_lines(value)
+
+
 def cell_text(cell: object) -> object:
     """Mark text that a spreadsheet would read as a formula with an apostrophe; numbers stay as they are."""
     if not isinstance(cell, str) or not FORMULA.match(cell):
@@ -126,6 +134,27 @@ def cell_text(cell: object) -> object:
 def remark(text: str) -> None:
     """Print a line on standard error that begins with the command's name."""
     sys.stderr.write(f"matchbench: {printable(text)}\n")
+
+
+def note(text: str) -> None:
+    """Print a line, or several, on standard error."""
+    sys.stderr.write(f"{in_lines(text)}\n")
+
+
+def write(text: str) -> None:
+    """Print whole lines as they are."""
+    sys.stdout.write(in_lines(text))
+
+
+def progress(text: str) -> None:
+    """Replace the last line of the terminal on standard error."""
+    sys.stderr.write(f"\r\x1b[K{printable(text)}")
+    sys.stderr.flush()
+
+
+def in_lines(text: str) -> str:
+    """Do as `printable`, but for ends of lines and tabulators."""
+    return _CONTROL_IN_LINES.sub(_escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:

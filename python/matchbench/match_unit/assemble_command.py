@@ -37,12 +37,12 @@ def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> i
         program = _native.MatchProgram.assemble(str(file), read_bytes(file, "a match program", kind="text"))
     except MatchbenchError as error:
         # Diagnostics have several lines.
-        click.echo(str(error), err=True)
+        tables.note(str(error))
         return 2
     if output:
         write_files({output: program.image()}, force=force)
     if listing:
-        click.echo(program.listing(), nl=False)
+        tables.write(program.listing())
     else:
         tables.line(f"{file}: {len(program)} words, the store holds {program.store}")
     return 0

@@ -116,9 +116,10 @@ def _compare(setup: Setup, report: Report) -> int:
     """Report the headers whose answer is not the one that their file expects; return the exit status."""
     wrong = list(setup.unexpected_answers(report))
     with tables.ignoring_closed_pipe():
-        sys.stderr.writelines(f"matchbench: {line}\n" for line in wrong[:MOST_WRONG])
+        for line in wrong[:MOST_WRONG]:
+            tables.remark(line)
         if len(wrong) > MOST_WRONG:
-            sys.stderr.write(f"matchbench: {len(wrong) - MOST_WRONG} more headers with another answer\n")
+            tables.remark(f"{len(wrong) - MOST_WRONG} more headers with another answer")
     return CHECK_FAILED if wrong else 0
 
 

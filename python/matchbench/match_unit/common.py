@@ -91,13 +91,13 @@ def reported_errors() -> Iterator[None]:
         yield
     except ProtocolError as error:
         sys.stdout.flush()
-        sys.stderr.write(f"matchbench: {error}\n")
+        tables.remark(f"{error}")
         raise click.exceptions.Exit(CHECK_FAILED) from None
     except MatchbenchError as error:
         if "\n" not in str(error):
             raise
         # Diagnostics of the assembler have several lines.
-        click.echo(str(error), err=True)
+        tables.note(str(error))
         raise click.exceptions.Exit(BAD_INPUT) from None
 
 
@@ -241,7 +241,7 @@ def answer_text(setup: Setup, answer: MatchUnitAnswer) -> str:
     return f"{header}: {setup.item_name(answer['item'])}{where}, {answer['visits']} visited"
 
 
-def write_text(setup: Setup, register: str, value: int) -> str:
+def text_of_write(setup: Setup, register: str, value: int) -> str:
     """Return name and value of a register; a predicate is one bit."""
     return f"{setup.register_name(register)} = {value if register.startswith('p') else hex(value)}"
 
@@ -256,7 +256,7 @@ def row_lines(setup: Setup, row: Row) -> Iterator[str]:
     yield f"{row['cycle']:6}  {setup.place(row['address']):15} {fifos}  {word.text}\n"
     effects = [
         *([f"took {row['took'][1]} {row['took'][0]:#x}"] if row["took"] else []),
-        *(write_text(setup, register, value) for register, value in row["writes"]),
+        *(text_of_write(setup, register, value) for register, value in row["writes"]),
         *([f"sent {row['sent'][0]:#x}{' (last)' if row['sent'][1] else ''}"] if row["sent"] else []),
         *(["branch taken"] if row["taken"] else []),
         *(["branch cancelled"] if row["cancelled"] else []),

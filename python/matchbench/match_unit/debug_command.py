@@ -5,14 +5,13 @@ Contract: an invalid command prints one line, and the session continues. The mat
 `back` restarts the session and stops earlier.
 """
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from matchbench import MatchbenchError
 from matchbench._native import unknown_name
 from matchbench.display import tables
-from matchbench.match_unit.common import row_lines, write_text
+from matchbench.match_unit.common import row_lines, text_of_write
 from matchbench.match_unit.debug_arguments import (
     InvalidCommandError,
     count_of,
@@ -145,7 +144,7 @@ class Debugger(StateView):
             stopped = self._moved(self.unit.step)
             if stopped["row"]:
                 to_go -= 1
-                sys.stdout.writelines(row_lines(self.setup, stopped["row"]))
+                tables.write("".join(row_lines(self.setup, stopped["row"])))
             if stopped["why"] in {"idle", "broken"}:
                 break
         self.next_word()
@@ -180,7 +179,7 @@ class Debugger(StateView):
         elif stopped["changed"]:
             register, before, after = stopped["changed"]
             old = before if register.startswith("p") else hex(before)
-            tables.line(f"changed: {write_text(self.setup, register, after)}, {old} before")
+            tables.line(f"changed: {text_of_write(self.setup, register, after)}, {old} before")
         elif stopped["why"] == "idle":
             tables.line("no header is left")
         elif stopped["broken"]:

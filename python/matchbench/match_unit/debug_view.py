@@ -3,7 +3,7 @@
 
 from matchbench._native import unknown_name
 from matchbench.display import tables
-from matchbench.match_unit.common import answer_text, write_text
+from matchbench.match_unit.common import answer_text, text_of_write
 from matchbench.match_unit.debug_arguments import InvalidCommandError, nothing, place_of, words_text
 from matchbench.match_unit.files import ITEM_BITS
 from matchbench.match_unit.program import REGISTER_NAMES, REGISTERS, Setup, register_value
@@ -68,7 +68,7 @@ class StateView:
         kind, number = register[:1], register[1:]
         if kind in "atp" and number.isdecimal() and int(number) < REGISTERS:
             value = register_value(state, f"{kind}{int(number)}")
-            shown = write_text(self.setup, register, value)
+            shown = text_of_write(self.setup, register, value)
             return shown if shown.startswith(f"{register} ") else f"{register} {shown}"
         table, bracket, rest = name.partition("[")
         if table in {"posted", "unexpected"} and bracket and rest[:-1].isdecimal() and rest.endswith("]"):

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from matchbench import _native
+from matchbench.display import tables
 from matchbench.input import read_bytes
 
 
@@ -28,5 +29,7 @@ def command(image: Path, *, listing: bool) -> None:
 
     An image holds no names: branch targets are named after their addresses.
     """
+    program = _native.MatchProgram.load(str(image), image.read_bytes())
+    tables.write(program.listing() if listing else program.text())
     program = _native.MatchProgram.load(str(image), read_bytes(image, "an image of `match_unit asm`"))
     click.echo(program.listing() if listing else program.text(), nl=False)

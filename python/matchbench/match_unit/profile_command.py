@@ -2,7 +2,6 @@
 """`matchbench match_unit profile`: cycles by label, by stall cause and by slot."""
 
 import json
-import sys
 from typing import Any
 
 import click
@@ -33,12 +32,8 @@ def profile(*, by_word: bool, as_json: bool, **words: Any) -> None:
         report = setup.run(unit)
     found = unit.profile()
     if as_json:
-        json.dump(
-            everything(setup, report, unit.state()) | {"profile": profile_json(setup, found)},
-            sys.stdout,
-            indent=1,
-        )
-        sys.stdout.write("\n")
+        whole = everything(setup, report, unit.state()) | {"profile": profile_json(setup, found)}
+        tables.write(json.dumps(whole, indent=1) + "\n")
         return
     show_parts(found, report)
     tables.line()

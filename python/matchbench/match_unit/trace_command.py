@@ -61,7 +61,7 @@ def trace(
                         files["vcd"].write(piece["vcd"])
                     if not quiet:
                         with tables.ignoring_closed_pipe() if files else nullcontext():
-                            sys.stdout.writelines(listing(setup, piece, window))
+                            tables.write("".join(listing(setup, piece, window)))
             except ProtocolError as error:
                 # The files are kept, since they show what led to the error.
                 broken = error

@@ -171,14 +171,14 @@ def command(
     ):
         if kept.runs:
             finished = f"{len(kept.runs)} of {len(wanted_series(plan))} series"
-            click.echo(f"matchbench: {finished} were measured before", err=True)
+            tables.remark(f"{finished} were measured before")
         try:
             with progress_bar("starting") as tell:
                 measurement = measure(mpi, plan, directory, tell, earlier=kept.runs, keep=kept.keep)
         except (KeyboardInterrupt, SystemExit):
             if kept.runs:
                 finished = f"{len(kept.runs)} of {len(wanted_series(plan))} series are kept"
-                click.echo(f"matchbench: {finished}; the same command with -o {output} continues", err=True)
+                tables.remark(f"{finished}; the same command with -o {output} continues")
             raise
         whole = document(measurement, label=label, now=dt.datetime.now(dt.UTC))
         write(directory, whole)

@@ -215,11 +215,7 @@ def _examine_into(
             kept.add_report(output / MARKER)
     tables.line(f"report: {output / MARKER}")
     if interruption is not None and kept.state is not None:
-        click.echo(
-            f"matchbench: {kept.state['asked']} programs are kept; "
-            f"the same command with -o {output} continues",
-            err=True,
-        )
+        tables.remark(f"{kept.state['asked']} programs are kept; the same command with -o {output} continues")
     return found, interruption
 
 
@@ -308,7 +304,7 @@ def _examine_quietly(
 
 
 def _note(text: str) -> None:
-    click.echo(f"matchbench: {text}", err=True)
+    tables.remark(f"{text}")
 
 
 def _shrink_rest(runner: Runner, plan: Plan, found: Conformance, budget: Budget) -> BaseException | None:

@@ -13,8 +13,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from matchbench import __version__
 from matchbench._native import MatchbenchError, TestPrograms, program_features
 from matchbench.display import tables
@@ -98,9 +96,9 @@ def run_matrix(matrix: Matrix, mpi: Mpi, plan: Plan, output: Path, examine: Exam
         for at, environment in enumerate(matrix.environments, 1):
             place = f"{at} of {len(matrix.environments)}: {environment.name}"
             if any(row["environment"] == environment.name for row in rows):
-                click.echo(f"matchbench: {place}: finished before", err=True)
+                tables.remark(f"{place}: finished before")
                 continue
-            click.echo(f"matchbench: {place}", err=True)
+            tables.remark(f"{place}")
             budget = budget or Budget(plan.budget_seconds)
             rows.append(_row(environment, mpi, plan, (output, program, library), (examine, budget)))
             budget = None

@@ -3,6 +3,7 @@
 
 import csv
 import datetime as dt
+import io
 import math
 import os
 import reprlib

@@ -214,7 +214,7 @@ def build(handler: Path, output: Path, cc: str, *, zb: bool, force: bool) -> int
     try:
         program = netproc.build(handler, compiler=cc, bit_manipulation=zb)
     except netproc.BuildError as error:
-        click.echo(str(error), err=True)
+        tables.note(str(error))
         return CHECK_FAILED
     write_files({output: program}, force=force)
     tables.line(
@@ -340,13 +340,13 @@ def _status(results: list[netproc.Result]) -> int:
     for result in results:
         report, summary = result.report, result.summary
         if report["error"] is not None:
-            click.echo(f"matchbench: {result.architecture}: {report['error']}", err=True)
+            tables.remark(f"{result.architecture}: {report['error']}")
         if summary["mismatches"]:
             wrong = f"{summary['mismatches']} of {summary['checked']} decisions are wrong"
-            click.echo(f"matchbench: {result.architecture}: {wrong}", err=True)
+            tables.remark(f"{result.architecture}: {wrong}")
             found = report["mismatches"]
             for packet, text in zip(found["packet"], found["text"], strict=True):
-                click.echo(f"  packet {packet}: {text}", err=True)
+                tables.note(f"  packet {packet}: {text}")
         if not summary["balanced"]:
-            click.echo(f"matchbench: {result.architecture}: packets are not accounted for", err=True)
+            tables.remark(f"{result.architecture}: packets are not accounted for")
     return 0 if all(result.passed for result in results) else CHECK_FAILED

@@ -2,11 +2,11 @@
 """`matchbench record`: run an MPI program and write its trace."""
 
 import datetime as dt
-import sys
 from pathlib import Path
 
 import click
 
+from matchbench.display import tables
 from matchbench.record.run import Recording, record
 
 
@@ -45,7 +45,8 @@ def command(output: Path | None, words: tuple[str, ...]) -> int:
     if output is None:
         output = Path("out") / f"trace-{dt.datetime.now():%Y%m%d-%H%M%S}"
     recording = record(words, output)
-    sys.stderr.writelines(f"{line}\n" for line in summary(recording))
+    for line in summary(recording):
+        tables.note(line)
     if recording.exit_status != 0:
         return recording.exit_status
     return 0 if recording.state == "complete" else 1  # an interrupted launcher may return 0

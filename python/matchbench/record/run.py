@@ -25,6 +25,7 @@ from types import FrameType
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.display import tables
 from matchbench.display.output import make_directory, remove_empty, write_file
 from matchbench.native_types import TraceState
 from matchbench.record import elf
@@ -153,9 +154,9 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     inherited = {**os.environ, **variables, PRELOAD: joined(former, str(preload))}
     environment = inherited if flavour == "other" else None
     if flavour == "other":
-        sys.stderr.write(
-            f"matchbench: unknown launcher `{command[0]}`; expected one that passes LD_PRELOAD, "
-            "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks\n"
+        tables.remark(
+            f"unknown launcher `{command[0]}`; expected one that passes LD_PRELOAD, "
+            "MATCHBENCH_RECORD_DIR and MATCHBENCH_RECORD_RUN_ID from its environment to the ranks"
         )
     made = make_directory(directory)
     write_meta(directory, run_id, command, [socket.gethostname()])

@@ -200,9 +200,9 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
 
 def _status(limited: bool, status: Status, sweep: Sweep) -> int:
     if status.damaged:
-        sys.stderr.write(f"matchbench: {status.damaged} results in the cache were damaged; replayed again\n")
+        tables.remark(f"{status.damaged} results in the cache were damaged; replayed again")
     if limited:
-        sys.stderr.write("matchbench: the time limit was reached; the same command continues\n")
+        tables.remark("the time limit was reached; the same command continues")
     return CHECK_FAILED if limited or not bool(sweep.variants["finished"].all()) else 0
 
 
@@ -299,7 +299,7 @@ def _progress() -> Iterator[Callable[[Status], None]]:
             bar.update(task, completed=status.done, total=status.total, pace=_pace(status))
             if not console.is_terminal and time.monotonic() - last >= _LINE_EVERY_S:
                 last = time.monotonic()
-                sys.stderr.write(f"matchbench: {_pace(status)}\n")
+                tables.remark(f"{_pace(status)}")
 
         yield tell
 
@@ -321,7 +321,7 @@ def _say_interrupted(status: Status, sweep: Sweep, output: Path, options: _Optio
             done += f"; `{_again(output, options, jobs)}` continues"
     elif not options.no_cache:
         done += "; the same command continues"
-    sys.stderr.write(f"matchbench: {done}\n")
+    tables.remark(f"{done}")
 
 
 def _again(output: Path, options: _Options, jobs: int) -> str:
@@ -356,7 +356,7 @@ def _show(sweep: Sweep, output: Path) -> None:
     with tables.ignoring_closed_pipe():
         from matchbench.compare import summary
 
-        sys.stderr.writelines(f"matchbench: {text}\n" for text in summary.remark_lines(sweep.remarks))
-        sys.stderr.writelines(
-            f"matchbench: {name}: left out: {why}\n" for name, why in sweep.left_out.items()
-        )
+        for text in summary.remark_lines(sweep.remarks):
+            tables.remark(text)
+        for name, why in sweep.left_out.items():
+            tables.remark(f"{name}: left out: {why}")

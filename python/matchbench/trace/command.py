@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -119,7 +118,7 @@ def _check(path: Path) -> int:
         with progress_bar("checking") as progress:
             trace.check(progress=progress)
     except TraceError as error:
-        sys.stderr.write(f"matchbench: {error}\n")
+        tables.remark(f"{error}")
         return CHECK_FAILED
     tables.line(
         f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: "
@@ -173,7 +172,7 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
             "histograms": found.histograms,
             "ranks": found.ranks.to_dicts(),
         }
-        sys.stdout.write(json.dumps(everything, indent=1) + "\n")
+        tables.write(json.dumps(everything, indent=1) + "\n")
         return
     _show_totals(trace, found)
     for text in _shortfalls(trace):

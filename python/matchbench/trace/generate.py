@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Generates a trace of any size from a communication pattern."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,6 +56,9 @@ def generate(
         if not least <= number <= most:
             msg = f"{name}: found {number}, expected {least} to {most}"
             raise MatchbenchError(msg)
+    if force and (Path(directory) / "meta.json").is_file() and not _is_generated(Path(directory)):
+        msg = f"{directory}: found a trace that was not generated, expected none; choose another directory"
+        raise MatchbenchError(msg)
     texts = [(name, str(value)) for name, value in (settings or {}).items()]
     with whole_directory(Path(directory), marker="meta.json", force=force, names=_NAMES) as partial:
         try:
@@ -62,3 +66,10 @@ def generate(
         except MatchbenchError as error:
             raise type(error)(str(error).replace(str(partial), str(directory))) from None
     return Trace.open(directory)
+
+
+def _is_generated(directory: Path) -> bool:
+    try:
+        return bool(json.loads((directory / "meta.json").read_bytes())["origin"] == "generated")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
