@@ -29,7 +29,5 @@ def command(image: Path, *, listing: bool) -> None:
 
     An image holds no names: branch targets are named after their addresses.
     """
-    program = _native.MatchProgram.load(str(image), image.read_bytes())
-    tables.write(program.listing() if listing else program.text())
     program = _native.MatchProgram.load(str(image), read_bytes(image, "an image of `match_unit asm`"))
-    click.echo(program.listing() if listing else program.text(), nl=False)
+    tables.write(program.listing() if listing else program.text())
