@@ -150,7 +150,10 @@ def test_the_launcher_in_the_directory_of_the_compiler_is_used(fake_mpi: Path, t
             ["--mpicc", "FAKE", "-o", "used"],
             "used: found other files and no `mpi-bench.json` of earlier output; choose another directory",
         ),
-        (["--mpicc", "FAKE", "--beside", "nothing.csv"], "nothing.csv: No such file or directory"),
+        (
+            ["--mpicc", "FAKE", "--beside", "nothing.csv"],
+            "nothing.csv: found no such file, expected the rows of `mpi bench`; check the path",
+        ),
         (
             ["--mpicc", "FAKE", "--beside", "nothing.csv", "--table-only"],
             "--beside: cannot be combined with --table-only; give one of them",

@@ -55,8 +55,12 @@ def read_bytes(path: Path | str, expected: str, *, kind: Kind = "binary") -> byt
 
 def read_text(path: Path, expected: str, *, kind: Kind = "text") -> str:
     """Read a file of UTF-8 text, with or without a byte order mark; takes what `read_bytes` takes."""
+    content = read_bytes(path, expected, kind=kind)
+    if (zero := content.find(0)) >= 0:
+        msg = f"{path}: byte {zero} is zero, as in no text; expected {expected}"
+        raise MatchbenchError(msg)
     try:
-        return read_bytes(path, expected, kind=kind).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         msg = f"{path}: byte {error.start} is not UTF-8; expected {expected} in UTF-8; convert it"
         raise MatchbenchError(msg) from None

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT_S = 10
-"""Longest time of a command."""
+"""Most processor time of a command, in seconds."""
+PATIENCE_S = 60
+"""Longest time of a command that uses no processor, on a machine that does other things."""
 LIMIT_BYTES = 3 << 30
 """Largest address space of a command. The libraries of tables reserve 1 GiB for their threads."""
 
@@ -50,19 +52,22 @@ class End:
     ----------
     status
         Its exit status, minus the number of the signal that ended it, or None if it had not ended
-        after `LIMIT_S`.
+        after `PATIENCE_S`.
     out, err
         What it wrote to standard output and to standard error.
+    diagnosed
+        Beginnings of the diagnostics of a compiler, which may have several lines.
     """
 
     status: int | None
     out: str
     err: str
+    diagnosed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Say what a user sees: the status, and whether an error is one line of the usual form."""
         if self.status is None:
-            return f"no end in {LIMIT_S} s"
+            return f"no end in {PATIENCE_S} s"
         if self.status < 0:
             return f"signal {-self.status}"
         if self.status == 0:
@@ -70,6 +75,8 @@ class End:
         lines = self.err.splitlines() or [""]
         if "Traceback" in self.err or "panicked" in self.err:
             return f"status {self.status}, traceback: {lines[-1]}"
+        if lines[0].startswith(self.diagnosed):
+            return f"status {self.status}, with the lines of a compiler"
         if len(lines) > 1 or not lines[0].startswith("matchbench: "):
             return f"status {self.status}, {len(lines)} lines: {lines[0]}"
         return f"status {self.status}, one line"
@@ -126,6 +133,7 @@ def _become(
             os.dup2(stream, number)
         os.environ.update(environment)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -147,10 +155,10 @@ def _become(
 
 
 def _wait(child: int) -> int | None:
-    """Wait for the end of a process; end it, and what it started, after `LIMIT_S`."""
+    """Wait for the end of a process; end it, and what it started, after `PATIENCE_S`."""
     end = os.pidfd_open(child)
     try:
-        late = not select.select([end], [], [], LIMIT_S)[0]
+        late = not select.select([end], [], [], PATIENCE_S)[0]
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)

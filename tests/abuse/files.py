@@ -7,12 +7,14 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
+import click
+
 from tests.abuse.case import DONE, REFUSED, Case, run
-from tests.shared import ROOT
+from tests.abuse.command_tree import parameters
+from tests.abuse.places import NO_FILES, PLACES, Place
 
 ORDERLY = "status 0 or 1, or refused in one line"
 _SEED = 48
@@ -23,43 +25,13 @@ def _random() -> random.Random:
     return random.Random(_SEED)  # noqa: S311 - no secret
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A parameter that takes a file.
-
-    Parameters
-    ----------
-    words
-        The words of a command; `@` is the file.
-    name
-        Name of the file.
-    content
-        Gives a valid content.
-    """
-
-    words: str
-    name: str
-    content: Callable[[], bytes]
-
-
-@cache
-def _archive() -> bytes:
-    return (ROOT / "traces" / "tasks-16.tar.xz").read_bytes()
-
-
-PLACES: dict[tuple[str, str], Place] = {
-    ("trace check", "PATHS"): Place("trace check @", "a.tar.xz", _archive),
-}
-"""Parameter -> how it is tried."""
-
-
 def _fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
 def _socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as end:
-        end.bind(path.name)  # the path of a socket has at most 108 bytes
+        end.bind(os.path.relpath(path))  # the path of a socket has at most 108 bytes
 
 
 def _sparse(path: Path) -> None:
@@ -108,37 +80,72 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 
 def cases() -> Iterator[Case]:
     """Give each parameter each hostile file, and damaged forms of a valid one."""
-    for (command, parameter), place in PLACES.items():
-        name = f"{command}, {parameter}"
-        for what, make in HOSTILE.items():
-            yield Case(f"{name}: {what}", REFUSED, _hostile(place, make))
-        yield Case(f"{name}: a valid file", DONE, _valid(place))
-        yield Case(f"{name}: cut and with other bits", ORDERLY, _damaged(place))
+    yield Case("every parameter has a case", "none is left out", lambda _folder: _left_out())
+    for (command, parameter), places in PLACES.items():
+        for place in places:
+            name = f"{command} {parameter} as {place.name}"
+            for what, make in HOSTILE.items():
+                expected = DONE if what in place.accepts else REFUSED
+                yield Case(f"{name}: {what}", expected, _hostile(place, make))
+            if place.content is not None:
+                yield Case(f"{name}: a valid file", DONE, _valid(place))
+                yield Case(f"{name}: cut and with other bits", ORDERLY, _damaged(place))
+
+
+def _left_out() -> str:
+    """Name parameters without a case, and those of cases that do not exist."""
+    asked = {key for key, parameter in parameters().items() if not _is_of_values(parameter)}
+    named = {*PLACES, *(key for key in asked if key[1] in NO_FILES)}
+    return ", ".join(" ".join(key) for key in sorted(asked ^ named)) or "none is left out"
+
+
+def _is_of_values(parameter: click.Parameter) -> bool:
+    """Whether a parameter takes numbers or words of a list, and so no file."""
+    return isinstance(parameter.type, click.Choice | click.types.IntParamType | click.types.FloatParamType)
+
+
+def _prepare(folder: Path, place: Place) -> None:
+    """Write the other files."""
+    (folder / place.name).parent.mkdir(exist_ok=True)
+    for name, content in place.others.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content())
+    (folder / place.name).unlink(missing_ok=True)
 
 
 def _words(place: Place) -> list[str]:
-    return [place.name if word == "@" else word for word in place.words.split()]
+    return place.words.replace("@", place.name).split()
+
+
+def _end(place: Place) -> str:
+    end = replace(run(_words(place)), diagnosed=(f"{place.name}:",))
+    return REFUSED if place.refused != REFUSED and str(end) == place.refused else str(end)
 
 
 def _hostile(place: Place, make: Callable[[Path], object]) -> Callable[[Path], str]:
     def find(folder: Path) -> str:
+        _prepare(folder, place)
         make(folder / place.name)
-        return str(run(_words(place)))
+        return _end(place)
 
     return find
 
 
 def _valid(place: Place) -> Callable[[Path], str]:
     def find(folder: Path) -> str:
+        assert place.content is not None
+        _prepare(folder, place)
         (folder / place.name).write_bytes(place.content())
-        return str(run(_words(place)))
+        return _end(place)
 
     return find
 
 
 def _damaged(place: Place) -> Callable[[Path], str]:
     def find(folder: Path) -> str:
+        assert place.content is not None
         valid = place.content()
+        _prepare(folder, place)
         choice = _random()
         ends = []
         for _ in range(_FLIPS):
@@ -146,8 +153,8 @@ def _damaged(place: Place) -> Callable[[Path], str]:
             flipped[choice.randrange(len(valid))] ^= 1 << choice.randrange(8)
             for content in (bytes(flipped), valid[: choice.randrange(len(valid))]):
                 (folder / place.name).write_bytes(content)
-                ends.append(run(_words(place)))
-        bad = [str(end) for end in ends if end.status not in {0, 1} and str(end) != REFUSED]
+                ends.append(_end(place))
+        bad = [end for end in ends if end not in {DONE, "status 1, one line", REFUSED}]
         return bad[0] if bad else ORDERLY
 
     return find

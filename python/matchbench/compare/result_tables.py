@@ -196,8 +196,7 @@ def _fit(frame: pl.DataFrame, table: str, identity: Mapping[str, object]) -> pl.
 
 def _lacks(trace: Trace) -> list[str]:
     said = [shortfalls.state_line(trace.native), shortfalls.sharing_line(trace.native, shortfalls.IN_REPLAY)]
-    wrong = shortfalls.contradiction_lines(trace.native)
-    return [*filter(None, said), *wrong, *shortfalls.left_out_lines(trace.native)]
+    return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 
 def _remarks(engine: Engine, report: Report) -> list[str]:

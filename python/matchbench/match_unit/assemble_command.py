@@ -33,8 +33,9 @@ def command(file: Path, output: Path | None, *, force: bool, listing: bool) -> i
 
     Without an option, FILE is only checked.
     """
+    text = read_bytes(file, "a match program", kind="text")
     try:
-        program = _native.MatchProgram.assemble(str(file), read_bytes(file, "a match program", kind="text"))
+        program = _native.MatchProgram.assemble(str(file), text)
     except MatchbenchError as error:
         # Diagnostics have several lines.
         tables.note(str(error))

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import IO
 
 from matchbench._native import MatchbenchError
+from matchbench.input import read_text
 from matchbench.record.launchers import launcher_flavour
 
 COMPILE_SECONDS = 120
@@ -311,9 +312,7 @@ def find(compiler: str | None = None, launcher: Sequence[str] = (), hostfile: Pa
         raise MatchbenchError(msg)
     flavour = launcher_flavour(words[0])
     if hostfile is not None:
-        if not hostfile.is_file():
-            msg = f"{hostfile}: found no such file, expected a list of hosts; check the path"
-            raise MatchbenchError(msg)
+        read_text(hostfile, "a list of hosts")
         option = {"openmpi": "--hostfile", "hydra": "-f"}.get(flavour)
         if option is None:
             msg = f"{words[0]}: no known option for a file of hosts; give the launcher's own option after --"

@@ -203,10 +203,14 @@ def read_rows(path: Path) -> list[Row]:
         return rows
     file = io.StringIO(read_text(path, "the rows of `mpi bench`"), newline="")
     try:
-        return [_row(row, f"{path}: line {at}") for at, row in enumerate(csv.DictReader(file), 2)]
+        rows = [_row(row, f"{path}: line {at}") for at, row in enumerate(csv.DictReader(file), 2)]
     except csv.Error as error:
         msg = f"{path}: found text that is not CSV ({error}), expected the rows of `mpi bench`"
         raise MatchbenchError(msg) from error
+    if not rows:
+        msg = f"{path}: found no rows, expected those of `mpi bench`"
+        raise MatchbenchError(msg)
+    return rows
 
 
 def _row(row: object, where: str) -> Row:

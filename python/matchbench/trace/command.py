@@ -126,7 +126,6 @@ def _check(path: Path) -> int:
     )
     for text in [
         *shortfalls.rank_lines(trace.native),
-        *shortfalls.contradiction_lines(trace.native),
         *shortfalls.left_out_lines(trace.native),
     ]:
         tables.line(f"{trace.name}: {text}")
@@ -190,8 +189,7 @@ def _shared(trace: Trace) -> dict[str, Any] | None:
 
 def _shortfalls(trace: Trace) -> list[str]:
     said = [shortfalls.state_line(trace.native), shortfalls.sharing_line(trace.native, shortfalls.IN_STATS)]
-    wrong = shortfalls.contradiction_lines(trace.native)
-    return [*filter(None, said), *wrong, *shortfalls.left_out_lines(trace.native)]
+    return [*filter(None, said), *shortfalls.left_out_lines(trace.native)]
 
 
 def _show_totals(trace: Trace, found: TraceStats) -> None:

@@ -147,21 +147,6 @@ def state_line(trace: _native.Trace) -> str | None:
     return f"the trace is {trace.state} (ranks: {_states(counts)}); what followed its records is missing"
 
 
-def contradiction_lines(trace: _native.Trace) -> Iterator[str]:
-    """Say where ranks called different collectives on one communicator: the program is wrong, not the trace.
-
-    Parameters
-    ----------
-    trace
-        An open trace.
-    """
-    found = trace.disagreements()
-    for text in found[:_MOST]:
-        yield f"{text}; MPI requires the same of all ranks, and a replay may not get beyond it"
-    if len(found) > _MOST:
-        yield f"{len(found) - _MOST} more communicators have collectives that contradict each other"
-
-
 def left_out_lines(trace: _native.Trace) -> Iterator[str]:
     """Count what the recorder saw and did not record in detail: first what matching lacks, then other calls.
 

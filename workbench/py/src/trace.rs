@@ -139,11 +139,6 @@ impl Trace {
         self.checked(py, progress).map(|_| ())
     }
 
-    /// Where ranks call different collectives on one communicator: a sentence for each communicator.
-    fn disagreements(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.checked(py, None)?.disagreements().to_vec())
-    }
-
     /// Statistics: one row of numbers per rank and one for all, histograms and collectives of all
     /// ranks.
     #[pyo3(signature = (progress=None))]

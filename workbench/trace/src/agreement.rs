@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the ranks of a communicator call the same collectives in the same order, as MPI requires.
+//! Whether the ranks of a communicator call the same collectives in the same order, as MPI requires (T-24).
 //!
-//! A recording of a program that does not is a recording all the same, so this is no defect. Compared
-//! are the operation, the root, and the sizes that are equal on all ranks. Persistent collectives are
+//! Compared are the operation, the root, and the sizes that are equal on all ranks. Persistent collectives are
 //! not: MPI fixes the order in which they are initialized, and their records are those of starts.
-//! Memory: 48 bytes for each collective of a communicator, of at most [`MOST`].
+//! Memory: 80 bytes for each collective of a communicator, of at most [`MOST`].
 
 use std::collections::BTreeMap;
 
@@ -19,12 +18,19 @@ const MOST: usize = 1 << 20;
 /// `MPI_ROOT`.
 const ROOT: i32 = -4;
 
+/// Where a rank called a collective.
+#[derive(Clone, Copy)]
+struct Place {
+    rank: u32,
+    record: usize,
+}
+
 /// A collective, by the first rank that says so.
 struct Call {
     op: CollectiveOp,
-    rank: u32,
-    root: Option<(u32, u32)>,
-    bytes: Option<(u32, u64)>,
+    place: Place,
+    root: Option<(Place, u32)>,
+    bytes: Option<(Place, u64)>,
 }
 
 /// Collectives by communicator.
@@ -33,8 +39,6 @@ pub(crate) struct Agreement {
     calls: BTreeMap<u32, Vec<Call>>,
     /// How many the current rank has entered.
     entered: BTreeMap<u32, usize>,
-    /// The first contradiction of each communicator.
-    found: BTreeMap<u32, String>,
 }
 
 impl Agreement {
@@ -42,16 +46,22 @@ impl Agreement {
         self.entered.clear();
     }
 
-    pub(crate) fn finish(self) -> Vec<String> {
-        self.found.into_values().collect()
-    }
-
-    /// `rank` calls the collective of `record`.
-    pub(crate) fn enter(&mut self, known: &Communicators, rank: u32, record: &Record, op: CollectiveOp) {
+    /// `rank` calls the collective of its record `index`.
+    ///
+    /// # Errors
+    /// When another rank calls another collective there: what was found and expected, with the other's place.
+    pub(crate) fn enter(
+        &mut self,
+        known: &Communicators,
+        rank: u32,
+        index: usize,
+        record: &Record,
+        op: CollectiveOp,
+    ) -> Result<(), String> {
         let view = known.view_so_far(rank, record.comm);
         let is_alone = !view.is_inter() && known.size(view.local) == 1;
         if is_alone || record.has(Flags::PERSISTENT) {
-            return;
+            return Ok(());
         }
         let at = self.entered.entry(view.comm).or_default();
         let number = *at;
@@ -61,44 +71,47 @@ impl Agreement {
             ROOT => Some(rank),
             _ => None,
         };
+        let place = Place { rank, record: index };
         let mine = Call {
             op,
-            rank,
-            root: root.map(|root| (rank, root)),
-            bytes: common_bytes(record, op, view.is_inter()).map(|bytes| (rank, bytes)),
+            place,
+            root: root.map(|root| (place, root)),
+            bytes: common_bytes(record, op, view.is_inter()).map(|bytes| (place, bytes)),
         };
         let calls = self.calls.entry(view.comm).or_default();
         let Some(call) = calls.get_mut(number) else {
             if number < MOST {
                 calls.push(mine);
             }
-            return;
+            return Ok(());
         };
         let (root, bytes) = (differ(&mut call.root, mine.root), differ(&mut call.bytes, mine.bytes));
-        let differs = if call.op != op {
-            Some(format!("is {} and {}", call.op.name(), op.name()))
-        } else if let Some((one, other)) = root {
-            Some(format!("has as root the ranks {one} and {other} of the world"))
+        let (found, other, expected) = if call.op != op {
+            (op.name().to_owned(), call.place, call.op.name().to_owned())
+        } else if let Some((found, other, expected)) = root {
+            (format!("{} from rank {found} of the world", op.name()), other, format!("rank {expected}"))
+        } else if let Some((found, other, expected)) = bytes {
+            (format!("{} of {found} bytes", op.name()), other, format!("{expected} bytes"))
         } else {
-            bytes.map(|(one, other)| format!("has {one} and {other} bytes"))
+            return Ok(());
         };
-        if let Some(text) = differs {
-            let first = call.rank;
-            let name = match record.comm {
-                0 => "MPI_COMM_WORLD".to_owned(),
-                local => format!("communicator {local} of rank {rank}"),
-            };
-            self.found
-                .entry(view.comm)
-                .or_insert_with(|| format!("collective {} on {name} {text} on ranks {first} and {rank}", number + 1));
-        }
+        let name = match record.comm {
+            0 => "MPI_COMM_WORLD".to_owned(),
+            local => format!("communicator {local}"),
+        };
+        Err(format!(
+            "collective {} on {name} is {found}, expected {expected} as on rank {}, record {}; correct the program",
+            number + 1,
+            other.rank,
+            other.record
+        ))
     }
 }
 
-/// Both values if they differ; `known` is set by the first that there is.
-fn differ<T: Copy + PartialEq>(known: &mut Option<(u32, T)>, mine: Option<(u32, T)>) -> Option<(T, T)> {
+/// What is mine, and what another call says and its place, if they differ; `known` is set by the first that says it.
+fn differ<T: Copy + PartialEq>(known: &mut Option<(Place, T)>, mine: Option<(Place, T)>) -> Option<(T, Place, T)> {
     match (&known, mine) {
-        (Some((_, one)), Some((_, other))) => (*one != other).then_some((*one, other)),
+        (Some((place, expected)), Some((_, found))) => (*expected != found).then_some((found, *place, *expected)),
         (None, Some(_)) => {
             *known = mine;
             None

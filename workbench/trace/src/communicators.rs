@@ -154,7 +154,6 @@ pub struct Communicators {
     /// Ranks whose receives may race.
     races: Vec<bool>,
     pub(crate) topologies: Topologies,
-    disagreements: Vec<String>,
 }
 
 impl std::fmt::Debug for Communicators {
@@ -200,13 +199,6 @@ impl Communicators {
                 self.views[from..to][local as usize - 2]
             }
         }
-    }
-
-    /// Where ranks of one communicator call different collectives, a sentence for each communicator. MPI
-    /// forbids it, and a replay may stop there.
-    #[must_use]
-    pub fn disagreements(&self) -> &[String] {
-        &self.disagreements
     }
 
     /// As [`Communicators::view`], while the rank is read.

@@ -53,7 +53,7 @@ impl RankCheck<'_> {
         } else {
             self.start(index, record.request)?;
         }
-        self.builder.enter(self.rank, record, op);
+        self.builder.enter(self.rank, index, record, op).or_else(|found| violation(24, found))?;
         if !record.has(Flags::VECTOR) {
             return Ok(1);
         }

@@ -27,7 +27,6 @@ impl Builder {
             first: Vec::with_capacity(world as usize + 1),
             races: Vec::with_capacity(world as usize + 1),
             topologies: Topologies::new(),
-            disagreements: Vec::new(),
         };
         Self {
             found,
@@ -52,7 +51,6 @@ impl Builder {
 
     pub(crate) fn finish(mut self) -> Communicators {
         self.next_rank();
-        self.found.disagreements = self.agreement.finish();
         self.found
     }
 
@@ -61,9 +59,9 @@ impl Builder {
         self.found.view_so_far(rank, local)
     }
 
-    /// `rank` calls the collective of `record`.
-    pub(crate) fn enter(&mut self, rank: u32, record: &Record, op: CollectiveOp) {
-        self.agreement.enter(&self.found, rank, record, op);
+    /// `rank` calls the collective of its record `index`; errors as of [`Agreement::enter`].
+    pub(crate) fn enter(&mut self, rank: u32, index: usize, record: &Record, op: CollectiveOp) -> Result<(), String> {
+        self.agreement.enter(&self.found, rank, index, record, op)
     }
 
     pub(crate) fn size(&self, group: u32) -> u32 {
