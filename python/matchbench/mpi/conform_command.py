@@ -146,6 +146,12 @@ class Duration(click.ParamType[float]):
     help=f"Run in each environment of a file, or of a shipped matrix: {', '.join(shipped())}. Needs -o, "
     "where finished environments are kept: the same command continues an interrupted run.",
 )
+@click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Let a FILE of --matrix give words of the launcher and variables, which select what is executed "
+    "(SECURITY.md).",
+)
 @click.argument("launcher", metavar="[-- LAUNCHER...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     mpicc: str | None,
@@ -161,6 +167,7 @@ def command(
     output: Path | None,
     force: bool,
     matrix: str | None,
+    allow_code: bool,
     launcher: tuple[str, ...],
 ) -> int:
     """Check whether your MPI matches in MPI's order.
@@ -178,7 +185,7 @@ def command(
         shrink_seconds=shrink_limit,
         without=tuple(dict.fromkeys((*without, *optional))),
     )
-    environments = None if matrix is None else read_matrix(matrix)
+    environments = None if matrix is None else read_matrix(matrix, allow_code=allow_code)
     if environments is not None and output is None:
         msg = "--matrix: found no -o, expected -o DIR, where finished environments are kept; add it"
         raise click.UsageError(msg)

@@ -92,8 +92,15 @@ def shipped() -> list[str]:
     return sorted(file.stem for file in SHIPPED.glob("*.toml"))
 
 
-def read_matrix(name: str) -> Matrix:
+def read_matrix(name: str, *, allow_code: bool = False) -> Matrix:
     """Read a shipped matrix by its name, or a file.
+
+    Parameters
+    ----------
+    name
+        The name or the path.
+    allow_code
+        Let a file give words of the launcher and variables, which select what is executed (`SECURITY.md`).
 
     Raises
     ------
@@ -112,6 +119,13 @@ def read_matrix(name: str) -> Matrix:
     if not names or len(set(names)) < len(names):
         msg = (
             f"{name}: found {', '.join(names) or 'no environment'}; expected environments of different names"
+        )
+        raise MatchbenchError(msg)
+    needing = [one.name for one in environments if one.launcher or one.variables]
+    if needing and not allow_code and name not in shipped():
+        msg = (
+            f"{name}: environment `{needing[0]}`: found variables or words of the launcher, which select "
+            "what is executed; expected --allow-code for a matrix that you trust"
         )
         raise MatchbenchError(msg)
     return Matrix(

@@ -23,6 +23,7 @@ def sweep(
     jobs: int = 2,
     cache: str | os.PathLike[str] | None = None,
     areas: str | os.PathLike[str] | None = None,
+    allow_code: bool = False,
     progress: Callable[[Status], None] | None = None,
 ) -> Sweep:
     """Replay traces on many variants of engines.
@@ -40,6 +41,8 @@ def sweep(
         Directory of the results of replays; by default `matchbench/replays` in the user's cache folder.
     areas
         File with areas of hardware results.
+    allow_code
+        Let a file of a study name engines of files, which run when it does (`SECURITY.md`).
     progress
         Called after each replay.
 
@@ -57,7 +60,7 @@ def sweep(
     --------
     >>> sweep("studies/cam_entries/study.toml").answer  # doctest: +SKIP
     """
-    study = study if isinstance(study, Study) else read_study(Path(study))
+    study = study if isinstance(study, Study) else read_study(Path(study), allow_code=allow_code)
     with ExitStack() as stack:
         traces = [stack.enter_context(Trace.open(path)) for path in study.traces]
         workers = StartedWhenNeeded(lambda: LocalWorkers(max(1, jobs)))

@@ -96,6 +96,11 @@ _MOST_ROWS = 20  # of the table on a terminal
     help="Processes, or jobs of the cluster. [2]",
 )
 @click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Let STUDY name engines of files, which run when it does (SECURITY.md).",
+)
+@click.option(
     "--cluster", metavar="slurm|ADDRESS", help="Replay on Slurm, or on the Dask scheduler at ADDRESS."
 )
 @click.option(
@@ -136,6 +141,7 @@ class _Options:
     cluster_set: tuple[str, ...]
     cache: Path | None
     no_cache: bool
+    allow_code: bool
     plots: bool
     table_only: bool
     force: bool
@@ -232,7 +238,7 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
             what = f"the option {given}" if given else f"{len(paths)} paths"
             msg = f"{paths[0]}: found a study and {what}, expected the study alone; edit the study"
             raise MatchbenchError(msg)
-        return replace(read_study(paths[0]), **changes)  # type: ignore[arg-type] # fields by name
+        return replace(read_study(paths[0], allow_code=options.allow_code), **changes)  # type: ignore[arg-type] # fields by name
     if not options.engines:
         msg = "--engine: found none, expected at least one; `matchbench engines` lists them"
         raise MatchbenchError(msg)
@@ -256,7 +262,7 @@ def _is_unfinished(output: Path, study: Study) -> bool:
 
     try:
         finished = read_json(output / MARKER, "the result of a sweep")["finished"]
-        earlier = replace(read_study(output / "study.toml"), limit_s=study.limit_s)
+        earlier = replace(read_study(output / "study.toml", allow_code=True), limit_s=study.limit_s)
     except (KeyError, TypeError, MatchbenchError):
         return False
     return finished is False and earlier.text(output.absolute()) == study.text(output.absolute())
@@ -332,7 +338,11 @@ def _again(output: Path, options: _Options, jobs: int) -> str:
             words += [f"--{name}", str(value)]
     for setting in options.cluster_set:
         words += ["--cluster-set", setting]
-    words += [f"--{name.replace('_', '-')}" for name in ("plots", "table_only") if getattr(options, name)]
+    from matchbench.sweep.study import names_a_file
+
+    flags = {name: getattr(options, name) for name in ("plots", "table_only", "allow_code")}
+    flags["allow_code"] |= any(map(names_a_file, options.engines))
+    words += [f"--{name.replace('_', '-')}" for name, given in flags.items() if given]
     return shlex.join(words)
 
 

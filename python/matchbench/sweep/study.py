@@ -146,25 +146,41 @@ class Study:
         return "\n".join(lines) + "\n"
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path, *, allow_code: bool = False) -> Study:
     """Read a study.
 
     Parameters
     ----------
     path
         The file; paths of traces are relative to its directory.
+    allow_code
+        Let it name engines of files, which run when the study does (`SECURITY.md`).
 
     Raises
     ------
     MatchbenchError
-        When it cannot be read, is not TOML, lacks a key, or has an unknown key or a wrong value.
+        When it cannot be read, is not TOML, lacks a key, has an unknown key or a wrong value, or names a
+        file without `allow_code`.
     """
     content = read_toml(path, "a study")
     try:
-        return _study(content, path.parent)
+        study = _study(content, path.parent)
     except MatchbenchError as error:
         msg = f"{path}: {error}"
         raise MatchbenchError(msg) from error
+    for design in study.designs:
+        if names_a_file(design.engine) and not allow_code:
+            msg = (
+                f"{path}: design `{design.name}`: found the engine file `{design.engine}`, which would be "
+                "executed; expected an engine of matchbench, or --allow-code for a file that you trust"
+            )
+            raise MatchbenchError(msg)
+    return study
+
+
+def names_a_file(engine: str) -> bool:
+    """Return whether an engine is named by the path of a library or of a file of Python, as in `engine`."""
+    return "/" in engine or any(part.endswith((".so", ".dylib", ".py")) for part in engine.split(":"))
 
 
 def seconds(text: str, *, where: str) -> float:
