@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.abuse import command_tree
 from tests.abuse.case import Case
 
-KINDS = ("code", "files", "outputs")
+KINDS = ("code", "files", "outputs", "values")
 """The modules with cases."""
 
 

@@ -113,13 +113,13 @@ _LINES = ", with the lines of a compiler"
 _COMPILED = f"status 2{_LINES}"
 _capture = partial(_made, "netproc generate -o t.pcap --packets 9", "t.pcap")
 _EMPTY = frozenset({"an empty file"})
-_A = {"a.tar.xz": _archive}
-_UNIT = {
+TRACE: dict[str, Content] = {"a.tar.xz": _archive}
+UNIT: dict[str, Content] = {
     "l.toml": _file("match_unit", "examples", "list.toml"),
     "h.toml": _file("match_unit", "examples", "headers.toml"),
 }
 _T = {"t/meta.json": _meta, "t/bundle.mbt": _bundle}
-_MPI = "--mpicc mpicc"
+MPI = "--mpicc mpicc"
 
 
 def _trace(words: str, refused: str = REFUSED) -> list[Place]:
@@ -135,8 +135,8 @@ def _trace(words: str, refused: str = REFUSED) -> list[Place]:
 def _engine(words: str, *, content: bool = False) -> list[Place]:
     """Give the forms of an engine of one's own: a library, and a file of Python."""
     return [
-        Place(words.replace("@", "./@"), "own.so", _library if content else None, _A),
-        Place(words.replace("@", "./@"), "own.py", _class if content else None, _A),
+        Place(words.replace("@", "./@"), "own.so", _library if content else None, TRACE),
+        Place(words.replace("@", "./@"), "own.py", _class if content else None, TRACE),
     ]
 
 
@@ -145,16 +145,16 @@ def _unit(command: str, rest: str = "") -> dict[tuple[str, str], list[Place]]:
     name = f"match_unit {command}"
     return {
         (name, "PROGRAM"): [
-            Place(f"{name} @ -l l.toml -H h.toml{rest}", "p.mb", _program, _UNIT, refused=_COMPILED),
-            Place(f"{name} @ -l l.toml -H h.toml{rest}", "p.mbi", _image, _UNIT, refused=_COMPILED),
+            Place(f"{name} @ -l l.toml -H h.toml{rest}", "p.mb", _program, UNIT, refused=_COMPILED),
+            Place(f"{name} @ -l l.toml -H h.toml{rest}", "p.mbi", _image, UNIT, refused=_COMPILED),
         ],
         (name, "--list"): [
-            Place(f"{name} mpi -l @ -H h.toml{rest}", "own.toml", _UNIT["l.toml"], _UNIT, _EMPTY),
-            Place(f"{name} mpi -l @ -H h.toml{rest}", "own.csv", None, _UNIT, _EMPTY),
+            Place(f"{name} mpi -l @ -H h.toml{rest}", "own.toml", UNIT["l.toml"], UNIT, _EMPTY),
+            Place(f"{name} mpi -l @ -H h.toml{rest}", "own.csv", None, UNIT, _EMPTY),
         ],
         (name, "--headers"): [
-            Place(f"{name} mpi -l l.toml -H @{rest}", "own.toml", _UNIT["h.toml"], _UNIT, _EMPTY),
-            Place(f"{name} mpi -l l.toml -H @{rest}", "own.csv", None, _UNIT, _EMPTY),
+            Place(f"{name} mpi -l l.toml -H @{rest}", "own.toml", UNIT["h.toml"], UNIT, _EMPTY),
+            Place(f"{name} mpi -l l.toml -H @{rest}", "own.csv", None, UNIT, _EMPTY),
         ],
     }
 
@@ -172,27 +172,29 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     ("trace export", "--on"): _engine("trace export a.tar.xz -o x --match-unit --rank 0 --on @"),
     ("compare", "PATHS"): _trace("compare @ -e linear --table-only"),
     ("compare", "--engine"): _engine("compare a.tar.xz --table-only -e @"),
-    ("compare", "--mpi-bench"): [Place("compare a.tar.xz --table-only --mpi-bench @", "m.json", None, _A)],
+    ("compare", "--mpi-bench"): [Place("compare a.tar.xz --table-only --mpi-bench @", "m.json", None, TRACE)],
     ("sweep", "PATHS"): [
         *_trace("sweep @ -e cam_list -s cam=4 --table-only --no-cache"),
-        Place("sweep @ --table-only --no-cache", "s.toml", _study, _A),
+        Place("sweep @ --table-only --no-cache", "s.toml", _study, TRACE),
     ],
     ("sweep", "--engine"): _engine("sweep a.tar.xz -s budget=1,2 --table-only --no-cache -e @"),
     ("sweep", "--areas"): [
-        Place("sweep a.tar.xz -e cam_list -s cam=4 --table-only --no-cache --areas @", "a.toml", _areas, _A)
+        Place(
+            "sweep a.tar.xz -e cam_list -s cam=4 --table-only --no-cache --areas @", "a.toml", _areas, TRACE
+        )
     ],
     ("size", "PATHS"): _trace("size @ --table-only"),
     ("size", "--on"): _engine("size a.tar.xz --table-only --on @"),
     ("size", "--engine"): _engine("size a.tar.xz --table-only -e @"),
     ("engines show", "SPEC"): _engine("engines show @", content=True),
     ("engine test", "SPEC"): _engine("engine test @"),
-    ("mpi bench", "--hostfile"): [Place(f"mpi bench {_MPI} --hostfile @", "hosts")],
+    ("mpi bench", "--hostfile"): [Place(f"mpi bench {MPI} --hostfile @", "hosts")],
     ("mpi bench", "--beside"): [
-        Place(f"mpi bench {_MPI} --beside @", "b.csv"),
-        Place(f"mpi bench {_MPI} --beside @", "b.json"),
+        Place(f"mpi bench {MPI} --beside @", "b.csv"),
+        Place(f"mpi bench {MPI} --beside @", "b.json"),
     ],
-    ("mpi conform", "--hostfile"): [Place(f"mpi conform {_MPI} --hostfile @", "hosts")],
-    ("mpi conform", "--matrix"): [Place(f"mpi conform {_MPI} --matrix @", "m.toml")],
+    ("mpi conform", "--hostfile"): [Place(f"mpi conform {MPI} --hostfile @", "hosts")],
+    ("mpi conform", "--matrix"): [Place(f"mpi conform {MPI} --matrix @", "m.toml")],
     ("chip run", "PROGRAM"): [Place("chip run @", "p.elf")],
     ("cpu run", "PROGRAM"): [Place("cpu run @", "p.elf"), Place("cpu run --unit-test @", "u.elf")],
     ("netproc build", "HANDLER"): [Place("netproc build @ -o x.elf", "h.c", refused=f"status 1{_LINES}")],
@@ -211,7 +213,7 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     **_unit("trace", " -q"),
     **_unit("debug", " -x quit"),
     ("match_unit debug", "--script"): [
-        Place("match_unit debug mpi -l l.toml -H h.toml --script @", "s.txt", _text("quit\n"), _UNIT, _EMPTY)
+        Place("match_unit debug mpi -l l.toml -H h.toml --script @", "s.txt", _text("quit\n"), UNIT, _EMPTY)
     ],
 }
 """Parameter -> how it is tried."""

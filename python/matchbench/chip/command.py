@@ -18,6 +18,7 @@ from matchbench.chip.trace import ChipTrace
 from matchbench.cli.program_options import check_environment, environment_option, kanata_option
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
+from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.native_types import ChipRun, Parameter
@@ -117,13 +118,13 @@ def protocol(design: str, migratory: bool) -> None:
     default=16,
     show_default=True,
     metavar="N",
-    type=click.IntRange(1, 512),
+    type=Whole(1, 512),
     help="Number of processes.",
 )
 @click.option(
     "--cores",
     metavar="N",
-    type=click.IntRange(1, 64),
+    type=Whole(1, 64),
     help="Number of cores. [one for each process, at most 64]",
 )
 @click.option(
@@ -137,7 +138,7 @@ def protocol(design: str, migratory: bool) -> None:
 @click.option(
     "--descriptors",
     metavar="N",
-    type=click.IntRange(1, 256),
+    type=Whole(1, 256),
     help="Entries of a device's table. [that of the design]",
 )
 @click.option(
@@ -166,7 +167,7 @@ def protocol(design: str, migratory: bool) -> None:
     default=1024,
     show_default=True,
     metavar="MIB",
-    type=click.IntRange(1, _MOST_MEMORY),
+    type=Whole(1, _MOST_MEMORY),
     help="Memory of the chip in MiB.",
 )
 @click.option(
@@ -174,17 +175,15 @@ def protocol(design: str, migratory: bool) -> None:
     default=1_000_000_000,
     show_default=True,
     metavar="HZ",
-    type=click.IntRange(100, 18_000_000_000),
+    type=Whole(100, 18_000_000_000),
     help="Cycles (without time: instructions of a core) in a second of the program's clock.",
 )
 @environment_option
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(1), help="Stop after N cycles or instructions of a core."
-)
+@click.option("--limit", metavar="N", type=Whole(1), help="Stop after N cycles or instructions of a core.")
 @click.option(
     "--patience",
     metavar="N",
-    type=click.IntRange(1000),
+    type=Whole(1000),
     help="Cycles or instructions of a core without progress after which a deadlock is reported. "
     "[100 million; 5 million with time]",
 )

@@ -10,6 +10,7 @@ import click
 from matchbench import _native
 from matchbench.cli.set_option import of_network, set_option
 from matchbench.cli.usage import Choice
+from matchbench.cli.values import Number
 from matchbench.compare.replay_config import ReplayConfig
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,7 +39,7 @@ def replay_options(function: Function) -> Function:
         click.option(
             "--cpu-scale",
             metavar="X",
-            type=float,
+            type=Number(),
             help="Factor on recorded compute time; 0 replays communication only. [1]",
         ),
         click.option(
@@ -56,7 +57,7 @@ def replay_options(function: Function) -> Function:
             "--poll-work",
             "poll_work_ns",
             metavar="NS",
-            type=float,
+            type=Number(),
             help="Shortest computation between two polls that is replayed, in ns. "
             f"[{_native.poll_work_ns():g}]",
         ),

@@ -6,6 +6,7 @@ import re
 import click
 
 from matchbench._native import unknown_name
+from matchbench.cli.values import refuse_empty
 
 
 class Choice(click.Choice[str]):
@@ -20,6 +21,12 @@ class Group(click.Group):
     """A group of commands."""
 
     kind = "command"
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, whose options take no empty text."""
+        command = super().get_command(ctx, cmd_name)
+        refuse_empty(command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

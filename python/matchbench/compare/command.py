@@ -19,6 +19,7 @@ from matchbench._native import MatchbenchError
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -85,7 +86,7 @@ CHECK_FAILED = 1
     "-j",
     "--jobs",
     metavar="N",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     default=2,
     help="Parallel replays, then parallel plots. [2]",
 )

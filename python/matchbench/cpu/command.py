@@ -13,6 +13,7 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.cli.program_options import check_environment, environment_option, kanata_option
 from matchbench.cli.set_option import named, set_option
+from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import check_file, write_files
@@ -79,14 +80,14 @@ def command() -> None:
     default=256,
     show_default=True,
     metavar="MIB",
-    type=click.IntRange(1, _MOST_MEMORY),
+    type=Whole(1, _MOST_MEMORY),
     help="Memory of the program in MiB.",
 )
 @environment_option
 @click.option(
     "--cycles",
     metavar="N",
-    type=click.IntRange(1),
+    type=Whole(1),
     help="Stop after N cycles (functional model: instructions).",
 )
 @kanata_option

@@ -10,6 +10,7 @@ import click
 
 from matchbench import MatchbenchError
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.values import Number
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 
@@ -106,7 +107,7 @@ def new(
 @click.option(
     "--silence",
     metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
+    type=Number(min=0.1),
     default=60.0,
     help="Time without progress after which an engine from a file is stopped. [60]",
 )

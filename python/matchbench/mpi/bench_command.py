@@ -16,6 +16,7 @@ import click
 from matchbench import MatchbenchError
 from matchbench._native import unknown_name
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.values import Number, Whole
 from matchbench.display import tables
 from matchbench.display.output import make_directory, whole_directory
 
@@ -93,19 +94,17 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     callback=_depths,
     help="Numbers of queued entries. [0 and the powers of two up to 16384]",
 )
-@click.option(
-    "--repetitions", metavar="N", type=click.IntRange(1, 1_000_000), help="Repetitions of each depth. [7]"
-)
+@click.option("--repetitions", metavar="N", type=Whole(1, 1_000_000), help="Repetitions of each depth. [7]")
 @click.option("--series", metavar="NAME", multiple=True, help="Measure only this series or kind; repeatable.")
 @click.option(
     "--source-ranks",
     metavar="N",
-    type=click.IntRange(3, 1024),
+    type=Whole(3, 1024),
     help="Number of ranks in the series `sources`; all but two sleep. [18]",
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=1),
+    type=Number(min=1),
     default=60,
     show_default=True,
     metavar="SECONDS",

@@ -12,6 +12,7 @@ import click
 from matchbench._native import MatchbenchError, optional_features, program_features
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.usage import Choice
+from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory, whole_directory, write_file
 from matchbench.display.partial import Scratch
@@ -42,6 +43,9 @@ from matchbench.mpi.matrix import read_matrix, shipped
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
+_LONGEST_S = 1e9
+
+
 class Duration(click.ParamType[float]):
     """A time such as `90s`, `10m` or `1h`, in seconds."""
 
@@ -51,9 +55,11 @@ class Duration(click.ParamType[float]):
         """Convert text to seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
         seconds = float(match[1]) * _SECONDS[match[2]] if match else 0
-        if seconds < 1:
+        if not 1 <= seconds <= _LONGEST_S:
             self.fail(
-                f"found {value}; expected a time of at least a second, such as 90s, 10m or 1h", param, ctx
+                f"found {value}; expected a time of a second to 10^9 seconds, such as 90s, 10m or 1h",
+                param,
+                ctx,
             )
         return seconds
 
@@ -83,20 +89,16 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--programs",
     metavar="N",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=10_000,
     help="Number of test programs in which each kind of failure is searched for. [10000]",
 )
-@click.option(
-    "--ranks", metavar="N", type=click.IntRange(1, 4), default=2, help="Ranks per program, 1 to 4. [2]"
-)
-@click.option(
-    "--seed", metavar="N", type=click.IntRange(0, 2**64 - 1), default=1, help="Seed of the generator. [1]"
-)
+@click.option("--ranks", metavar="N", type=Whole(1, 4), default=2, help="Ranks per program, 1 to 4. [2]")
+@click.option("--seed", metavar="N", type=Whole(0, 2**64 - 1), default=1, help="Seed of the generator. [1]")
 @click.option(
     "--time-limit",
     metavar="SECONDS",
-    type=click.IntRange(1, 3600),
+    type=Whole(1, 3600),
     default=10,
     help="Upper bound of the time limit of a program; the limit adapts to measured run times. [10]",
 )

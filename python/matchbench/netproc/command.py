@@ -12,6 +12,7 @@ from matchbench import MatchbenchError, _native
 from matchbench.cli.program_options import kanata_option
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.set_option import named, set_option
+from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.display.output import check_file, write_files
@@ -72,7 +73,7 @@ def inputs(function: Function) -> Function:
                 "-n",
                 "--packets",
                 metavar="N",
-                type=click.IntRange(1, 10_000_000),
+                type=Whole(1, 10_000_000),
                 help="Packets to run; a capture starts again when it ends. [2000, or the capture]",
             ),
             click.option(
@@ -80,7 +81,7 @@ def inputs(function: Function) -> Function:
                 default=1,
                 show_default=True,
                 metavar="N",
-                type=click.IntRange(0, _MOST_SEED),
+                type=Whole(0, _MOST_SEED),
                 help="Seed of a scenario's traffic.",
             ),
             click.option(
@@ -88,7 +89,7 @@ def inputs(function: Function) -> Function:
                 default=16,
                 show_default=True,
                 metavar="N",
-                type=click.IntRange(1, 100_000),
+                type=Whole(1, 100_000),
                 help="Mean number of packets in a burst of one application; for a scenario.",
             ),
             click.option(
@@ -253,15 +254,13 @@ def _settings(function: Function) -> Function:
     """
 )
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The pcap file.")
-@click.option(
-    "--seed", default=1, show_default=True, metavar="N", type=click.IntRange(0, _MOST_SEED), help="Seed."
-)
+@click.option("--seed", default=1, show_default=True, metavar="N", type=Whole(0, _MOST_SEED), help="Seed.")
 @click.option(
     "--routes",
     default=1000,
     show_default=True,
     metavar="N",
-    type=click.IntRange(1, 4_000_000),
+    type=Whole(1, 4_000_000),
     help="Routes that the destinations match; give runs the same number with --set.",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier file.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matchbench._native import unknown_name
+from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 from matchbench.reproduce.evidence import VERDICTS
@@ -84,7 +85,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
     "-j",
     "--jobs",
     metavar="N",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     default=2,
     help="Parallel runs of --figures. [2]",
 )

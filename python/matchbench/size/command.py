@@ -16,6 +16,7 @@ from matchbench import _native
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -66,7 +67,7 @@ MOST_COMMUNICATORS = 8
 @click.option(
     "--buckets",
     metavar="N",
-    type=click.IntRange(1, 1 << 20),
+    type=Whole(1, 1 << 20),
     multiple=True,
     help="Divide the queues into N buckets by source modulo N; repeatable. [4, 16, 64, 256]",
 )

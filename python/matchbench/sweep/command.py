@@ -24,6 +24,7 @@ from matchbench.cli.replay_options import (
     replay_options,
 )
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
 
@@ -77,9 +78,9 @@ _MOST_ROWS = 20  # of the table on a terminal
     help="What is minimized: time, latency, engine_entries, memory_entries, area. "
     "[time, and the cost that varies]",
 )
-@click.option("--budget", metavar="N", type=int, help="Maximum number of variants. [1000]")
+@click.option("--budget", metavar="N", type=Whole(), help="Maximum number of variants. [1000]")
 @click.option("--time-limit", metavar="TIME", help="Start no replay after this time, such as 10 min.")
-@click.option("--seed", metavar="N", type=int, help="Seed of random and optimizer. [0]")
+@click.option("--seed", metavar="N", type=Whole(), help="Seed of random and optimizer. [0]")
 @click.option(
     "--areas",
     metavar="FILE",
@@ -91,7 +92,7 @@ _MOST_ROWS = 20  # of the table on a terminal
     "-j",
     "--jobs",
     metavar="N",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=2,
     help="Processes, or jobs of the cluster. [2]",
 )
@@ -195,6 +196,9 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
             ended = error
             workers.close()
         sweep = result_of(run)
+        if ended is None and not run.limited and not sweep.variants.height:
+            msg = "found no variant whose values are valid, expected at least one; check the values that vary"
+            raise MatchbenchError(msg)
         if ended is None or sweep.variants.height:
             sweep.write(output, force=force, charts=not options.table_only, plots=options.plots)
     if ended is not None:
@@ -271,10 +275,13 @@ def _is_unfinished(output: Path, study: Study) -> bool:
 def _workers(options: _Options, jobs: int) -> Workers:
     from matchbench.parameters import parse_assignments
 
+    settings = parse_assignments(options.cluster_set, option="--cluster-set")
+    if settings and not options.cluster:
+        msg = "--cluster-set: found no --cluster, expected one; give both"
+        raise MatchbenchError(msg)
     if options.cluster:
         from matchbench.sweep.cluster import ClusterWorkers
 
-        settings = parse_assignments(options.cluster_set, option="--cluster-set")
         return ClusterWorkers(options.cluster, jobs, {key: str(value) for key, value in settings.items()})
     from matchbench.sweep.workers import LocalWorkers
 

@@ -183,6 +183,9 @@ def names_a_file(engine: str) -> bool:
     return "/" in engine or any(part.endswith((".so", ".dylib", ".py")) for part in engine.split(":"))
 
 
+_LONGEST_S = 1e9
+
+
 def seconds(text: str, *, where: str) -> float:
     """Read a time such as `90 s`, `10 min` or `2 h`.
 
@@ -192,7 +195,7 @@ def seconds(text: str, *, where: str) -> float:
         When it is none; names `where`.
     """
     found = _TIME.fullmatch(text.strip())
-    if not found or not float(found[1]):
+    if not found or not 0 < float(found[1]) * _SECONDS[found[2]] <= _LONGEST_S:
         msg = f"{where}: found `{text}`, expected a time above 0, such as `90 s`, `10 min` or `2 h`"
         raise MatchbenchError(msg)
     return float(found[1]) * _SECONDS[found[2]]

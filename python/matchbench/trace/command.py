@@ -14,6 +14,7 @@ from matchbench._native import MatchbenchError, TraceError
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import OPTIONS, given_option, replay_config, replay_options
 from matchbench.cli.usage import Choice
+from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.trace import shortfalls
@@ -316,12 +317,12 @@ def _show_ranks(found: TraceStats) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing FILE, or an earlier export in DIR.")
 @click.option("--match-unit", is_flag=True, help="Write lists and headers for `matchbench match_unit`.")
 @click.option(
-    "--rank", metavar="N", type=int, help="With --match-unit: a rank. [the one with the deepest search]"
+    "--rank", metavar="N", type=Whole(), help="With --match-unit: a rank. [the one with the deepest search]"
 )
 @click.option(
     "--communicator",
     metavar="N",
-    type=click.IntRange(0),
+    type=Whole(0, (1 << 32) - 1),
     help="With --match-unit: entries of one communicator only. [all]",
 )
 @click.option(
@@ -331,7 +332,7 @@ def _show_ranks(found: TraceStats) -> None:
     help="With --match-unit: just before the deepest search, or from the start. [worst]",
 )
 @click.option(
-    "--headers", metavar="N", type=int, help="With --match-unit: maximum number of operations. [100]"
+    "--headers", metavar="N", type=Whole(), help="With --match-unit: maximum number of operations. [100]"
 )
 @click.option(
     "--on",
@@ -342,7 +343,7 @@ def _show_ranks(found: TraceStats) -> None:
 @click.option(
     "--clock",
     metavar="MHZ",
-    type=click.IntRange(1, 100_000),
+    type=Whole(1, 100_000),
     help="With --match-unit: clock of the match unit. [500]",
 )
 @replay_options

@@ -7,6 +7,7 @@ import click
 
 from matchbench import _native
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.native_types import Pattern
@@ -70,14 +71,14 @@ def _command(pattern: Pattern) -> click.Command:
             ["-n", "--ranks"],
             metavar="N",
             required=True,
-            type=int,
+            type=Whole(),
             help=f"Number of ranks, {pattern['least_ranks']} or more.",
         ),
         click.Option(
             ["--seed"],
             default=1,
             show_default=True,
-            type=click.IntRange(0, _MOST_SEED),
+            type=Whole(0, _MOST_SEED),
             metavar="N",
             help="Seed of the random choices.",
         ),
