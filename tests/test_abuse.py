@@ -4,12 +4,18 @@
 import subprocess
 import sys
 
+import pytest
+
+from tests.abuse.__main__ import KINDS
 from tests.shared import FULL, ROOT
 
-_EVERY = 1 if FULL else 10
+_FAULTS = [kind for kind in KINDS if "faults" in kind]
 
 
-def test_abused_commands_end_as_expected() -> None:
-    words = [sys.executable, "-m", "tests.abuse", "--quiet", "--sample", str(_EVERY)]
+@pytest.mark.parametrize(
+    ("kinds", "every"), [([kind for kind in KINDS if kind not in _FAULTS], 10), (_FAULTS, 60)]
+)
+def test_abused_commands_end_as_expected(kinds: list[str], every: int) -> None:
+    words = [sys.executable, "-m", "tests.abuse", *kinds, "--quiet", "--sample", "1" if FULL else str(every)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

@@ -15,16 +15,23 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.abuse import command_tree
+from tests.abuse import command_tree, faults
 from tests.abuse.case import Case
 
-KINDS = ("code", "files", "outputs", "values")
+KINDS = ("code", "files", "outputs", "values", "faults", "recorder_faults")
 """The modules with cases."""
 
 
 def main() -> int:
     """Run what is asked for; 1 if a case does not hold."""
     arguments = _arguments()
+    injects = any("faults" in kind for kind in arguments.kinds or KINDS)
+    if injects and "inject" not in os.environ.get("LD_PRELOAD", ""):
+        # Faults are injected from the inside.
+        words = [sys.executable, "-m", "tests.abuse", *sys.argv[1:]]
+        os.execve(  # noqa: S606 - the same program
+            sys.executable, words, {**os.environ, "LD_PRELOAD": str(faults.library())}
+        )
     begin = time.monotonic()
     command_tree.commands()
     cases = [
