@@ -12,7 +12,7 @@ import pytest
 
 import matchbench as mb
 from matchbench.compare.implausible import MARK
-from matchbench.engines import own_engines
+from matchbench.engines import own_engines, own_process
 from tests.conftest import Command
 
 ROOT = Path(__file__).parents[1]
@@ -193,7 +193,7 @@ def test_files_that_are_no_library_are_refused(matchbench: Command, tmp_path: Pa
 def test_a_fault_of_a_library_is_named_by_the_kit_and_refused_by_a_comparison(
     walk: str, matchbench: Command, fault: str, text: str
 ) -> None:
-    silence = SILENCE_S if fault == "never_returns" else own_engines.SILENCE_S
+    silence = SILENCE_S if fault == "never_returns" else own_process.SILENCE_S
     done = matchbench("engine", "test", walk, "--set", f"fault={fault}", "--silence", str(silence))
     assert done.returncode == 1, done.stderr
     assert "first failure: corpus" in done.stdout
@@ -436,7 +436,7 @@ def test_a_class_that_lies_of_its_visits_or_takes_no_time_is_implausible(idea: P
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_of_a_class_is_named_with_status_1(idea: Path, matchbench: Command, fault: str) -> None:
     old, new, text = FAULTS[fault]
-    silence = SILENCE_S if fault == "never returns" else own_engines.SILENCE_S
+    silence = SILENCE_S if fault == "never returns" else own_process.SILENCE_S
     done = matchbench("engine", "test", _changed(idea, old, new), "--silence", str(silence))
     assert done.returncode == 1, done.stderr + done.stdout
     assert "first failure: " in done.stdout

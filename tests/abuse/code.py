@@ -13,6 +13,7 @@ import matchbench as mb
 from matchbench.engines import templates
 from tests.abuse.case import DONE, REFUSED, Case, run
 
+_BAD_INPUT = 2
 _STUDY = """question = "?"
 [sweep]
 traces = ["d"]
@@ -27,6 +28,14 @@ _MATRICES = {
 }
 _PATHS = ("./evil.py", "evil.py", "./evil.py:guess", "evil.py:guess", "./evil.so", "evil.so")
 _EVIL = "import pathlib\npathlib.Path('ran').touch()\n"
+_ENDS = {
+    "SystemExit(7)": ("raise SystemExit(7)", "raised SystemExit: 7"),
+    "os._exit(3)": ("import os; os._exit(3)", "its process ended with status 3"),
+    "SIGKILL": ("import os; os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
+    "an endless loop": ("while True: pass", "it did not return within 1 s"),
+    "all memory": ("x = [bytearray(1 << 34) for _ in range(1 << 20)]", "raised MemoryError"),
+}
+"""What a user's class does instead of its work, and what the command says."""
 _NAMES = {
     "ESC": "\x1b]0;title\x07",
     "C1": "\x9b31m",
@@ -51,6 +60,12 @@ def cases() -> Iterator[Case]:
         yield Case(f"sweep, a study that names {path}", f"{REFUSED}; nothing ran", _study(path))
     yield Case("sweep --allow-code, a study with an engine of a file", DONE, _allowed)
     yield Case("sweep -e FILE, then its study without --allow-code", f"{DONE}, {REFUSED}", _continued)
+    for what, (line, said) in _ENDS.items():
+        yield Case(
+            f"engine test FILE, {what} at the begin of the file", f"{REFUSED}; {said}", _ended(line, said)
+        )
+    for what in ("SystemExit(7)", "os._exit(3)", "SIGKILL", "all memory"):
+        yield Case(f"compare -e FILE, {what} in `offer`", "refused, and named", _ended_later(*_ENDS[what]))
     for what, line in _MATRICES.items():
         yield Case(f"mpi conform --matrix, {what}", f"{REFUSED}; nothing ran", _matrix(line))
     for what, name in _NAMES.items():
@@ -93,6 +108,35 @@ def _continued(folder: Path) -> str:
     options = ["--no-cache", "--table-only", "-j", "1", "-o"]
     first = run(["sweep", "d", "-e", "mine/mine.py", *options, "out"])
     return f"{first}, {run(['sweep', 'out/study.toml', *options, 'again'])}"
+
+
+def _ended(line: str, said: str) -> Callable[[Path], str]:
+    def find(folder: Path) -> str:
+        (folder / "mine.py").write_text(line)
+        end = run(["engine", "test", "./mine.py", "--silence", "1"])
+        return f"{end}; {said if f'./mine.py: {said}' in end.err else end.err}"
+
+    return find
+
+
+def _ended_later(line: str, said: str) -> Callable[[Path], str]:
+    def find(folder: Path) -> str:
+        _trace(folder)
+        templates.write("mine", folder / "mine", language="python")
+        file = folder / "mine" / "mine.py"
+        head, begin, rest = file.read_text().partition("    def offer(")
+        signature, body, rest = rest.partition(":\n")
+        file.write_text(f"{head}{begin}{signature}{body}        {line}\n{rest}")
+        end = run(["compare", "d", "-e", "mine/mine.py", "-o", "out"])
+        is_named = "mine.py" in end.err and said in end.err and "Traceback" not in end.err
+        left = (folder / "out").exists()
+        return (
+            "refused, and named"
+            if end.status == _BAD_INPUT and is_named and not left
+            else f"{end}: {end.err}"
+        )
+
+    return find
 
 
 def _matrix(line: str) -> Callable[[Path], str]:

@@ -112,7 +112,8 @@ def _replay_all(
 
     def replay(at: int, tell: Progress) -> Report:
         trace, engine = pairs[at]
-        report = trace.native.replay(
+        report = own_engines.replay(
+            trace,
             engine,
             network,
             rules=config.rules(),

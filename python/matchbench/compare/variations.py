@@ -14,6 +14,7 @@ from typing import Any
 
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.compare.replay_config import ReplayConfig
+from matchbench.engines import own_engines
 from matchbench.native_types import Parameter, Progress, Report
 from matchbench.trace import shortfalls
 from matchbench.trace.trace import Trace
@@ -64,7 +65,8 @@ class Setup:
         watched
             Ranks whose queues are reported one by one.
         """
-        return lambda tell: self.trace.native.replay(
+        return lambda tell: own_engines.replay(
+            self.trace,
             engine or self.engine,
             self.network,
             rules=self.config.rules(),

@@ -118,11 +118,12 @@ def test(spec: str, parameters: tuple[str, ...], silence: float) -> int:
     outcome with that of the reference matcher. Prints what passed, and the first failure with the shortest
     sequence of operations found that leads to it.
     """
-    from matchbench.engines import own_engines
+    from matchbench.engines import own_engines, own_process
     from matchbench.engines.selection import choose_engines
     from matchbench.match_unit.common import reported_errors
     from matchbench.parameters import parse_assignments
 
+    own_process.HOST.silence_s = silence
     with reported_errors():
         (chosen,) = choose_engines([spec], parse_assignments(parameters))
         report = own_engines.run_kit(chosen, silence_s=silence)

@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Checks and tests user-defined engines, in a process of their own if they come from a file.
+"""Checks, tests and replays user-defined engines, in a process of their own if they come from a file.
 
 A library can crash or never return. Its check runs in another process, which reports each step before it
 begins. If the process crashes, or reports nothing for a time and is ended, the error names the last step.
+A class in Python from a file is executed, checked and replayed in such processes alone.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, TextIO, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from matchbench import interruptible
-from matchbench._native import Engine, MatchbenchError, kit_checks
-from matchbench.native_types import KitReport, Origin
+from matchbench._native import Engine, MatchbenchError, Network, kit_checks
+from matchbench.engines import own_process
+from matchbench.engines.own_process import SILENCE_S
+from matchbench.native_types import KitReport, Origin, Progress, Report
 
-SILENCE_S = 60.0
-"""Seconds without progress after which a check is ended."""
+if TYPE_CHECKING:
+    from matchbench.trace.trace import Trace
 
 Work: TypeAlias = Literal["check", "test"]
 Tell: TypeAlias = Callable[[str], object]
@@ -102,102 +99,80 @@ def _is_in_a_file(origin: Origin) -> bool:
     return origin["kind"] == "library" or (origin["kind"] == "python" and origin["path"].endswith(".py"))
 
 
-def _values(engine: Engine) -> dict[str, str]:
+def _values(of: Engine | Network) -> dict[str, str]:
     own = {"library", "python"}
-    return {each["name"]: each["value"] for each in engine.parameters() if each["name"] not in own}
+    return {each["name"]: each["value"] for each in of.parameters() if each["name"] not in own}
+
+
+def _request(work: str, engine: Engine) -> dict[str, Any]:
+    return {"work": work, "spec": engine.spec, "values": _values(engine), "origin": engine.origin}
 
 
 def _apart(work: Work, engine: Engine, silence_s: float, tell: Tell) -> Any:
     """Do the work in another process and return its result."""
-    origin = engine.origin
-    request = {"work": work, "spec": engine.spec, "values": _values(engine), "origin": origin}
-    command = [sys.executable, "-m", "matchbench.engines.own_engines", json.dumps(request)]
     last = "begin"
     passed: list[tuple[str, str, int | None]] = []
     promises = dict(kit_checks())
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
-        try:
-            for line in _lines(process, silence_s):
-                said = json.loads(line)
-                if "next" in said:
-                    last = said["next"]
-                    tell(last)
-                    what, _, about = last.partition(": ")
-                    if what == "passed":
-                        name, runs = about.split()
-                        passed.append((name, promises[name], int(runs)))
-                elif "error" in said:
-                    raise MatchbenchError(said["error"])
-                else:
-                    return said["result"]
-            status = process.wait()
-            how = (
-                f"ended with status {status}"
-                if status >= 0
-                else f"was ended by {signal.Signals(-status).name}"
-            )
-            failed = f"its process {how}"
-        except TimeoutError:
-            failed = f"it did not return within {silence_s:g} s"
-        finally:
-            process.kill()
+
+    def told(said: Mapping[str, Any]) -> None:
+        nonlocal last
+        last = said["next"]
+        tell(last)
+        what, _, about = last.partition(": ")
+        if what == "passed":
+            name, runs = about.split()
+            passed.append((name, promises[name], int(runs)))
+
+    try:
+        with own_process.Process() as process:
+            return process.ask(_request(work, engine), silence_s=silence_s, tell=told)
+    except own_process.EndedError as error:
+        failed = str(error)
     if work == "test":
         name = last.partition(":")[0]
         promise = promises.get(name, "an engine can be made")
         return {"passed": passed, "failure": (name, promise, None, f"{last}: {failed}")}
-    msg = f"{origin['path'] if origin else engine.name}: check failed in {last}: {failed}"
+    msg = f"{engine.origin['path'] if engine.origin else engine.name}: check failed in {last}: {failed}"
     raise MatchbenchError(msg)
 
 
-def _lines(process: subprocess.Popen[bytes], silence_s: float) -> Iterator[bytes]:
-    """Yield the lines of a process until it ends.
+def replay(
+    trace: Trace, engine: Engine, network: Network, *, progress: Progress | None = None, **options: Any
+) -> Report:
+    """Replay a trace as its native method does, in another process if the engine is a class of a file.
 
     Raises
     ------
-    TimeoutError
-        When no line comes for `silence_s` seconds.
+    MatchbenchError
+        As that method; or how the process ended.
     """
-    assert process.stdout is not None  # noqa: S101 - it was started with a pipe
-    rest = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        deadline = time.monotonic() + silence_s
-        while selector.select(max(0.0, deadline - time.monotonic())):
-            part = process.stdout.read1(1 << 16)  # type: ignore[attr-defined] # of a buffered reader
-            if not part:
-                return
-            *lines, rest = (rest + part).split(b"\n")
-            if lines:
-                deadline = time.monotonic() + silence_s
-            yield from lines
-    raise TimeoutError
+    report: Report = of_trace("replay", trace, engine, network, progress=progress, **options)
+    return report
 
 
-def _serve(request: dict[str, Any], out: TextIO) -> None:
-    def say(what: dict[str, Any]) -> None:
-        out.write(json.dumps(what) + "\n")
-        out.flush()
+def of_trace(
+    work: Literal["replay", "snapshot"],
+    trace: Trace,
+    engine: Engine,
+    network: Network,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Any:
+    """Call a method of a native trace, in another process if the engine is a class of a file."""
+    origin = engine.origin
+    if origin is None or origin["kind"] != "python" or not _is_in_a_file(origin):
+        return getattr(trace.native, work)(engine, network, progress=progress, **options)
+    request = _request(work, engine)
+    request |= {"trace": str(trace.directory.absolute()), "network": (network.name, _values(network))}
+
+    def told(said: Mapping[str, Any]) -> None:
+        if progress:
+            progress(*said["progress"])
 
     try:
-        engine = Engine(request["spec"], **request["values"])
-        if engine.origin != request["origin"]:
-            msg = f"{request['spec']}: the file changed while it was checked; start again"
-            raise MatchbenchError(msg)
-
-        def tell(text: str) -> None:
-            say({"next": text})
-
-        if request["work"] == "test":
-            say({"result": engine.test(tell)})
-        else:
-            engine.check(tell)
-            say({"result": None})
-    except MatchbenchError as error:
-        say({"error": str(error)})
-
-
-if __name__ == "__main__":
-    # What the user's code prints goes to standard error.
-    _out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    _serve(json.loads(sys.argv[1]), _out)
+        with own_process.Process() as process:
+            return process.ask(request | {"options": options}, silence_s=SILENCE_S, tell=told)
+    except own_process.EndedError as error:
+        msg = f"{origin['path']}: {work} of {trace.name} failed: {error}"
+        raise MatchbenchError(msg) from None

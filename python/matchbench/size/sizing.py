@@ -361,7 +361,8 @@ class _Replays:
                 self.progress(1000 * self.done + 1000 * done // max(total, 1), 1000 * self.total)
 
         report = interruptible.run(
-            lambda tell: trace.native.replay(
+            lambda tell: own_engines.replay(
+                trace,
                 engine,
                 self.network,
                 rules=self.config.rules(),

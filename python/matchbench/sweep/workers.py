@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from matchbench import interruptible
 from matchbench._native import MatchbenchError, Network
 from matchbench.compare.replay_config import ReplayConfig
+from matchbench.engines import own_engines
 from matchbench.engines.selection import engine
 from matchbench.native_types import Report
 from matchbench.trace.trace import Trace
@@ -94,7 +95,8 @@ def replay(task: Task) -> Report:
         found = chosen.origin["sha256"] if chosen.origin else "none: an engine of matchbench"
         msg = f"{path}: found SHA-256 {found}, expected {task.engine_sha256}; the file was changed"
         raise MatchbenchError(msg)
-    report = trace.native.replay(
+    report = own_engines.replay(
+        trace,
         chosen,
         Network(config.network, **config.network_parameters),
         rules=config.rules(),

@@ -176,23 +176,28 @@ class _Replay:
     """Two equal replays: the first finds the deepest searches, the second keeps a snapshot."""
 
     def __init__(self, trace: Trace, engine: Engine, config: ReplayConfig, communicator: int | None) -> None:
-        self._trace = trace.native
+        self._trace = trace
         self._engine = engine
         self._network = Network(config.network, **config.network_parameters)
         self._config = config
         self._communicator = communicator
 
     def deepest(self, progress: Progress | None, done: int) -> Deepest:
-        return self._trace.snapshot(
+        found: Deepest = own_engines.of_trace(
+            "snapshot",
+            self._trace,
             self._engine,
             self._network,
             rules=self._config.rules(),
             communicator=self._communicator,
             progress=_half(progress, done),
         )
+        return found
 
     def cut(self, at: tuple[int, int, int], progress: Progress | None) -> Cut:
-        return self._trace.snapshot(
+        found: Cut = own_engines.of_trace(
+            "snapshot",
+            self._trace,
             self._engine,
             self._network,
             rules=self._config.rules(),
@@ -200,6 +205,7 @@ class _Replay:
             cut=at,
             progress=_half(progress, 1),
         )
+        return found
 
 
 def _half(progress: Progress | None, which: int) -> Progress | None:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines that are classes in Python: the user's subclasses of `matchbench.PythonEngine`, called for every operation.
+//! Those of files are replayed in a process of their own (`matchbench.engines.own_process`).
 //!
 //! They are the one place where Python computes times, for quick ideas. An exception in a method ends the run as an
 //! [`EngineFault`] that names the method, the exception and its line; Ctrl-C arrives as itself.
@@ -21,7 +22,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::errors::bad_input;
+use crate::errors::{MatchbenchError, bad_input};
 
 /// Refusals or events without a completion after which a class is said to hang.
 const PATIENCE: Patience = Patience(1_000_000);
@@ -136,6 +137,9 @@ fn describe(py: Python<'_>, method: &str, error: PyErr) -> String {
     if !error.is_instance_of::<PyException>(py) {
         INTERRUPT.with(|interrupt| *interrupt.borrow_mut() = Some(error));
         return "interrupted".to_owned();
+    }
+    if error.is_instance_of::<MatchbenchError>(py) {
+        return error.value(py).to_string(); // of the process in which the class of a file runs
     }
     let place = last_line(py, &error).map_or_else(String::new, |place| format!(" ({place})"));
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
