@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The command line as a process: exit status, and messages word for word."""
 
+import json
 import os
 import re
 import shutil
@@ -176,6 +177,21 @@ def test_a_missing_trace_is_refused(matchbench: Command, words: tuple[str, ...])
     assert_refused(
         done, "nowhere: found no such file, expected a trace's directory or NAME.tar.xz; check the path"
     )
+
+
+@pytest.mark.parametrize(
+    ("generator", "shown"),
+    [([1, 2], "[1, 2]"), ({"settings": 3}, "settings=3"), ({"a": 1, "settings": {"b": 2}}, "a=1 b=2")],
+)
+def test_a_generator_of_any_form_is_shown(
+    matchbench: Command, halo: mb.Trace, tmp_path: Path, generator: object, shown: str
+) -> None:
+    shutil.copytree(halo.path, tmp_path / "halo")
+    meta = json.loads((tmp_path / "halo/meta.json").read_text())
+    (tmp_path / "halo/meta.json").write_text(json.dumps({**meta, "generator": generator}))
+    done = matchbench("trace", "info", "halo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(rf"^generator +{re.escape(shown)}$", done.stdout, re.MULTILINE)
 
 
 def test_a_directory_without_a_trace_is_refused(matchbench: Command, tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def command() -> None:
     """Inspect a trace."""
 
 
+def _described(generator: Any) -> str:
+    """Give the settings of a generator as words; what has another form, as it is."""
+    if not isinstance(generator, dict):
+        return json.dumps(generator)
+    settings = generator.get("settings")
+    if isinstance(settings, dict):
+        generator = {**{key: value for key, value in generator.items() if key != "settings"}, **settings}
+    return " ".join(f"{key}={value}" for key, value in generator.items())
+
+
 @command.command(epilog="Example: matchbench trace info traces/halo3d.tar.xz")
 @trace_argument
 def info(path: Path) -> None:
@@ -84,9 +94,7 @@ def info(path: Path) -> None:
     if "hosts" in meta:
         words.append(("hosts", ", ".join(map(str, meta["hosts"]))))
     if "generator" in meta:
-        generator = dict(meta["generator"])
-        generator |= generator.pop("settings", {})
-        words.append(("generator", " ".join(f"{key}={value}" for key, value in generator.items())))
+        words.append(("generator", _described(meta["generator"])))
     words.append(("state", trace.state))
     words += [(f"ranks {state}", f"{ends[state]}") for state in shortfalls.STATES[1:] if ends[state]]
     for name, value in words:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Generates a trace of any size from a communication pattern."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from matchbench import _native
 from matchbench._native import MatchbenchError
 from matchbench.display.output import whole_directory
+from matchbench.input import read_json
 from matchbench.native_types import Progress
 from matchbench.trace.trace import Trace
 
@@ -70,6 +70,6 @@ def generate(
 
 def _is_generated(directory: Path) -> bool:
     try:
-        return bool(json.loads((directory / "meta.json").read_bytes())["origin"] == "generated")
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return bool(read_json(directory / "meta.json", "metadata of a trace")["origin"] == "generated")
+    except (MatchbenchError, KeyError, TypeError):
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Guards: files are written in `display/output.py` alone, text is printed in `display/tables.py` alone."""
+"""Guards: `input.py` reads files, `display/output.py` writes them, `display/tables.py` prints text."""
 
 import ast
 from collections.abc import Iterator
@@ -10,6 +10,25 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "python" / "matchbench"
 WRITERS = {"display/output.py", "display/partial.py"}
 PRINTERS = {"display/tables.py", "__main__.py"}  # the second: nothing can be imported while it is interrupted
+READERS = {
+    "input.py",
+    "display/partial.py",  # its own locks
+    "display/output.py",
+    "display/tables.py",  # /dev/null
+    "display/written.py",  # an earlier output, after a look at its kind
+    "display/chart_library.py",  # its own cache
+    "engines/templates.py",  # files of the package
+    "sweep/hardware.py",
+    "sweep/cache.py",
+    "record/run.py",  # what its own ranks have written
+    "mpi/conform_runner.py",  # what its own program has written
+    "netproc/machine.py",  # what its own compiler has written
+}
+"""Modules that read other files than those that a user names."""
+READ = {
+    *(".read_text", ".read_bytes", "os.open", "io.open", "np.load", "lzma.open", "gzip.open"),
+    *("json.load", "tomllib.load", "read_csv", "read_parquet", "zipfile.ZipFile"),
+}
 WRITE = {
     *("write_text", "write_bytes", "touch", "mkdir", "makedirs", "symlink_to", "hardlink_to", "mkfifo"),
     *("rmtree", "copyfile", "copytree", "mkdtemp", "mkstemp", "rename", "os.rename", "os.replace", "os.open"),
@@ -17,6 +36,8 @@ WRITE = {
     *("NamedTemporaryFile", "write_ipc", "write_json"),
 }
 """Functions and methods that write or replace files, whatever their arguments."""
+OPENED_ELSEWHERE = {"Trace.open", "tarfile.open", "webbrowser.open"}
+"""Functions that open what `input.py` has opened, or no file."""
 STREAMS = {f"sys.{name}.{how}" for name in ("stdout", "stderr") for how in ("write", "writelines")}
 PRINT = {"print", "click.echo", *STREAMS}
 
@@ -25,12 +46,24 @@ def found(source: str, wanted: set[str]) -> list[str]:
     """Name the calls in a source text whose function is wanted, or that open a file to write."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     calls = [call for call in calls if "os.devnull" not in ast.unparse(call)]
-    return [ast.unparse(call) for call in calls if wanted & names(call) or (wanted is WRITE and writes(call))]
+    return [
+        ast.unparse(call)
+        for call in calls
+        if wanted & names(call)
+        or (wanted is WRITE and writes(call))
+        or (wanted is READ and opens(call) and not writes(call))
+    ]
 
 
 def names(call: ast.Call) -> set[str]:
     whole = ast.unparse(call.func)
-    return {whole, whole.rpartition(".")[2]} if isinstance(call.func, ast.Attribute) else {whole}
+    last = whole.rpartition(".")[2]
+    return {whole, last, f".{last}"} if isinstance(call.func, ast.Attribute) else {whole}
+
+
+def opens(call: ast.Call) -> bool:
+    whole = ast.unparse(call.func)
+    return whole == "open" or (whole.endswith(".open") and whole not in OPENED_ELSEWHERE)
 
 
 def writes(call: ast.Call) -> bool:
@@ -55,6 +88,10 @@ def modules(but: set[str]) -> Iterator[tuple[str, str]]:
             yield name, path.read_text(encoding="utf-8")
 
 
+def test_files_are_read_in_one_place() -> None:
+    assert {name: calls for name, text in modules(READERS) if (calls := found(text, READ))} == {}
+
+
 def test_files_are_written_in_one_place() -> None:
     assert {name: calls for name, text in modules(WRITERS) if (calls := found(text, WRITE))} == {}
 
@@ -74,6 +111,13 @@ def test_text_is_printed_in_one_place() -> None:
 )
 def test_the_guard_finds_writes(source: str, count: int) -> None:
     assert len(found(source, WRITE)) == count
+
+
+def test_the_guard_finds_reads() -> None:
+    source = (
+        "path.read_text(); open(path); path.open('rb'); json.load(file); Trace.open(path); read_text(path)"
+    )
+    assert len(found(source, READ)) == 4
 
 
 def test_the_guard_finds_prints() -> None:
