@@ -68,6 +68,8 @@ def cases() -> Iterator[Case]:
         yield Case(f"compare -e FILE, {what} in `offer`", "refused, and named", _ended_later(*_ENDS[what]))
     for what, line in _MATRICES.items():
         yield Case(f"mpi conform --matrix, {what}", f"{REFUSED}; nothing ran", _matrix(line))
+    for mib in (300, 450, 600, 900, 1200):
+        yield Case(f"compare, an address space of {mib} MiB", f"{REFUSED}; nothing left", _little(mib << 20))
     for what, name in _NAMES.items():
         yield Case(f"trace info, {what} in meta.json", "nothing reaches the terminal", _shown(name))
         yield Case(
@@ -144,6 +146,16 @@ def _matrix(line: str) -> Callable[[Path], str]:
         (folder / "own.toml").write_text(f"[[environment]]\nname = 'a'\n{line}\n")
         end = run(["mpi", "conform", "--matrix", "own.toml", "-o", "out", "--mpicc", "true", "--", "true"])
         return f"{end}; {_ran(folder)}"
+
+    return find
+
+
+def _little(memory: int) -> Callable[[Path], str]:
+    def find(folder: Path) -> str:
+        _trace(folder)
+        end = run(["compare", "d", "-e", "ideal", "-o", "out"], memory=memory)
+        left = sorted(path.name for path in folder.iterdir() if path.name != "d")
+        return f"{end}; {', '.join(left) or 'nothing left'}"
 
     return find
 

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import io
 import os
+import resource
 import signal
 import sys
 import threading
@@ -53,6 +54,10 @@ COMMANDS = {
 }
 """Command -> its module below `matchbench`, and its line in the overview."""
 
+_WITH_TABLES = {"compare", "sweep", "size", "reproduce"}
+_LEAST_BYTES = 1280 << 20
+"""Address space that libraries of tables and plots reserve for their threads; without it they abort."""
+
 BAD_INPUT = 2
 _COMPLETE = "_MATCHBENCH_COMPLETE"
 """Set by the shell when it completes a word; the name is click's."""
@@ -70,6 +75,8 @@ class Commands(Group):
         """Import one command; None if it does not exist."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in _WITH_TABLES:
+            _check_memory()
         module = importlib.import_module(f"matchbench.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
         refuse_empty(command)
@@ -130,6 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(error.format_message())
     except MatchbenchError as error:
         return _refuse(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "can't start new thread" not in str(error):
+            raise
+        return _refuse("memory: found too little for this work; raise its limit, or use a smaller trace")
     except BrokenPipeError:
         tables.discard(sys.stdout)
         tables.discard(sys.stderr)
@@ -146,6 +157,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         _refuse("terminated")
         return _BY_SIGNAL + ended.number
     return status if isinstance(status, int) else 0
+
+
+def _check_memory() -> None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit not in {resource.RLIM_INFINITY, -1} and limit < _LEAST_BYTES:
+        msg = (
+            f"memory: found a limit of {limit >> 20} MiB on the address space, expected "
+            f"{_LEAST_BYTES >> 20} MiB or more; raise it (`ulimit -v`)"
+        )
+        raise MatchbenchError(msg)
 
 
 class _Ended(SystemExit):
