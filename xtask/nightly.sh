@@ -5,6 +5,7 @@
 # their status and time. The output of each is in out/nightly/PART.log. A part that fails does not stop the others;
 # the exit status is 1 when one failed. A part that passed leaves out/nightly/PART.stamp and is not repeated on the same
 # files with the same sizes, so that an interrupted run continues where it stopped; remove out/nightly to repeat all.
+# A part whose last line is `to be continued` is repeated: it goes on where it stopped.
 # Environment: SIZES, the sizes as text; PART_LIMIT, the time after which a part has failed (default 2h).
 set -u
 cd "$(dirname "$0")/.."
@@ -43,7 +44,7 @@ for part in "$@"; do
   time=$(printf '%d:%02d' $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)))
   case $outcome in
     0)
-      printf '%s\n%s\n' "$state" "$time" >"$stamp"
+      [ "$(tail -n 1 "$log")" = "to be continued" ] || printf '%s\n%s\n' "$state" "$time" >"$stamp"
       table+=("$part|passed|$time")
       ;;
     124 | 137)

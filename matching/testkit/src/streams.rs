@@ -7,6 +7,9 @@
 //! The number of streams is an eighth of proptest's `cases` (256, or `PROPTEST_CASES`); seed 0 unless
 //! `PROPTEST_RNG_SEED` says otherwise.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mb_core::random::Random;
 use mb_core::{EngineFault, Envelope, Initiator, MsgId, Op, Pattern, Picos, ProbeId, RecvId};
 use mb_oracle::Oracle;
 use proptest::collection::vec;
@@ -317,8 +320,46 @@ pub fn outcomes_are_the_oracles(make: MakeEngine<'_>, visits: Visits) -> Result<
     Amount::Full.outcomes_are_the_oracles(make, visits)
 }
 
+/// Stream `number` of a sequence without end that is the same on every machine, and how its completions are fetched.
+/// Every 64th stream is ten times as long.
+#[must_use]
+pub fn nth(number: u64) -> (Vec<Offer>, Fetch) {
+    let mut random = Random::of(number, &[]);
+    let profile = &PROFILES[random.below(PROFILES.len() as u64) as usize];
+    let longest = LENGTH as u64 / 2 * if number % 64 == 63 { 10 } else { 1 };
+    let mut half = || -> Vec<Numbers> {
+        let length = random.below(longest) + 1;
+        let mut word = || random.next() as u16;
+        (0..length).map(|_| ((word() % 100) as u8, word(), word(), word(), word())).collect()
+    };
+    let (fill, drain) = (half(), half());
+    let mut offers = decode(profile, &fill, &drain);
+    let ways = [Fetch::RunUntil, Fetch::Settle, Fetch::Answer, Fetch::RunToCompletion, Fetch::AfterEveryEvent];
+    let fetch = random.pick(&ways);
+    if fetch == Fetch::AfterEveryEvent {
+        // All at once, so that engines refuse.
+        for offer in &mut offers {
+            offer.at = Picos::ZERO;
+        }
+    }
+    (offers, fetch)
+}
+
+/// Judges an engine on stream `number` of [`nth`]; returns the number of operations.
+///
+/// # Errors
+/// The objection to the smallest failing part of the stream; an engine that panics fails.
+pub fn judge_nth(make: MakeEngine<'_>, number: u64) -> Result<usize, String> {
+    let (offers, fetch) = nth(number);
+    let objection = |offers: &[Offer]| {
+        let run = || judge(make().as_mut(), offers, fetch, Visits::Own).map(|answers| answers.len());
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("the engine panics".to_owned()))
+    };
+    objection(&offers).map_err(|_| format!("stream {number} by {fetch:?}: {}", smallest(offers, objection)))
+}
+
 /// Takes operations out of a failing stream as long as it fails; returns the objection and the stream.
-fn smallest(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<(), String>) -> String {
+fn smallest<T>(mut offers: Vec<Offer>, objection: impl Fn(&[Offer]) -> Result<T, String>) -> String {
     let mut length = usize::MAX;
     while offers.len() < length {
         length = offers.len();

@@ -317,6 +317,28 @@ fn few_and_short_streams_reject_every_wrong_engine() {
     }
 }
 
+/// The streams that `make nightly` judges by the thousand million.
+#[test]
+fn numbered_streams_reject_every_wrong_outcome() {
+    let found = |defect| (0..100).find_map(|number| streams::judge_nth(&|| make(defect), number).err());
+    assert_eq!(found(Defect::None), None);
+    for defect in [
+        Defect::YoungestFirst,
+        Defect::ExactFirst,
+        Defect::FirstFreeCell,
+        Defect::ComparesIgnoredOnes,
+        Defect::ProbeTakes,
+        Defect::MatchedProbeLeaves,
+        Defect::CancelLies,
+        Defect::Forgets,
+        Defect::RefusesWithEffect,
+        Defect::DependsOnTime,
+    ] {
+        let message = found(defect).expect("a wrong engine was accepted");
+        assert!(message.starts_with("stream ") && message.lines().count() <= 10, "{defect:?}: {message}");
+    }
+}
+
 #[test]
 fn a_miscounted_visit_is_rejected() {
     assert_rejected(corpus_says(Defect::CountsMisses), "0 visits, but a walk has 1");
