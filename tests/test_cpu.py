@@ -352,8 +352,8 @@ BAD = [
     ),
     (["run", str(MD5), "--env", "NAME"], "--env: found `NAME`, expected NAME=VALUE"),
     (["run", str(MD5), "--memory", "1"], "memory of 1048576 bytes; expected at least "),
-    (["run", str(MD5), "--memory", "0"], "0 is not in the range"),
-    (["run", str(MD5), "--cycles", "0"], "0 is not in the range"),
+    (["run", str(MD5), "--memory", "0"], "found 0, expected a whole number from 1 to "),
+    (["run", str(MD5), "--cycles", "0"], "found 0, expected a whole number from 1 to "),
     (["run", str(MD5), "--kanata", "5:5", "-c", "smt1"], "found `5:5`, expected FROM:TO in cycles"),
     (
         ["run", str(MD5), "--kanata", "5:6"],

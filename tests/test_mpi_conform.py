@@ -333,7 +333,7 @@ def test_bad_input_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) ->
     assert main(["mpi", "conform", "--mpicc", "/nowhere/mpicc"]) == 2
     assert "found no such compiler" in capsys.readouterr().err
     assert main(["mpi", "conform", "--ranks", "5"]) == 2
-    assert "5 is not in the range" in capsys.readouterr().err
+    assert "found 5, expected a whole number from 1 to 4" in capsys.readouterr().err
     assert main(["mpi", "conform", "--mpicc", MPIS[0], "--", "true"]) == 2
     assert "the test programs did not start" in capsys.readouterr().err
     if len(MPIS) > 1:

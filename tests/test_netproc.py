@@ -262,7 +262,7 @@ BAD = [
         ["run", "router", "--kanata", "1:9", "--set", "timing=functional"],
         "--kanata: cannot be combined with timing=functional, without a pipeline; set timing=cycles",
     ),
-    (["run", "router", "-n", "0"], "0 is not in the range"),
+    (["run", "router", "-n", "0"], "found 0, expected a whole number from 1 to "),
     (
         ["run", "router", "-p", "absent.elf"],
         "absent.elf: found no such file, expected a program of `matchbench netproc build`; check the path",

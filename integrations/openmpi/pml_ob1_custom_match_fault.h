@@ -13,7 +13,7 @@ static inline mbmatch_receive_t *custom_match_take(mbmatch_t *matcher, uint64_t 
 {
 	mbmatch_receive_t *newest = NULL;
 	for (mbmatch_receive_t *at = mbmatch_first_receive(matcher); NULL != at; at = mbmatch_next_receive(matcher, at)) {
-		if (0 == ((at->entry.bits ^ bits) & ~at->ignore) &&
+		if (0 == ((at->entry.bits ^ bits) & at->compare) &&
 		    (at->entry.source == source || MBMATCH_ANY_SOURCE == at->entry.source)) {
 			newest = at;
 		}

@@ -107,7 +107,7 @@ static inline void custom_match_prq_dump(const custom_match_prq *queue)
 	for (const mbmatch_receive_t *at = mbmatch_first_receive(queue); NULL != at; at = mbmatch_next_receive(queue, at)) {
 		opal_output(0, "receive %p: source %d%s, tag %d%s", (const void *) at, (int) at->entry.source,
 		            MBMATCH_ANY_SOURCE == at->entry.source ? " (any)" : "", (int) (uint32_t) at->entry.bits,
-		            0 != at->ignore ? " (any)" : "");
+		            UINT64_MAX != at->compare ? " (any)" : "");
 	}
 }
 

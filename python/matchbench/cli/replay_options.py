@@ -39,7 +39,7 @@ def replay_options(function: Function) -> Function:
         click.option(
             "--cpu-scale",
             metavar="X",
-            type=Number(),
+            type=Number(max=1e6),
             help="Factor on recorded compute time; 0 replays communication only. [1]",
         ),
         click.option(

@@ -10,7 +10,7 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-from matchbench.display.output import write_cached
+from matchbench.display.partial import write_cached
 
 
 def script() -> str:

@@ -352,24 +352,6 @@ def write_files(contents: Mapping[Path, bytes | str], *, force: bool = False) ->
             write_file(partial, content)
 
 
-def write_cached(path: Path, content: bytes | str) -> None:
-    """Write a file of a cache, whole or not at all, whoever else writes it.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be written.
-    """
-    partial = partial_name(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(partial, content)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
 def stream(path: Path) -> IO[bytes]:
     """Open a file in a directory or under a name of this module, to write it in parts."""
     return path.open("wb")

@@ -48,6 +48,26 @@ def partial_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
 
 
+def write_cached(path: Path, content: bytes | str) -> None:
+    """Write a file of a cache, whole or not at all, whoever else writes it.
+
+    Needs no compiled module: a cache is filled before there is one.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    partial = partial_name(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def new_file(partial: Path) -> int:
     """Create a temporary file; it is locked until the descriptor is closed, where there are locks."""
     while True:

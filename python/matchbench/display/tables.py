@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _ENDLESS = 100_000  # columns; the width of anything but a terminal
 _GAP = 2  # columns between two cells
-# Control characters, marks of direction (Unicode Annex 9) and ends of lines, bytes that are not UTF-8.
 # Control characters, marks of direction and ends of lines (Unicode Annex 9), bytes that are not UTF-8.
 _CODES = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff"
 _CONTROL = re.compile(f"[\x00-\x1f{_CODES}]")

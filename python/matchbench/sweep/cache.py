@@ -20,7 +20,7 @@ from pathlib import Path
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.compare.replay_config import ReplayConfig
-from matchbench.display.output import write_cached
+from matchbench.display.partial import write_cached
 from matchbench.input import read_bytes
 from matchbench.native_types import Report
 

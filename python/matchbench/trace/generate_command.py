@@ -12,6 +12,7 @@ from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.native_types import Pattern
 
+_MOST_RANKS = (1 << 31) - 1
 _MOST_SEED = (1 << 64) - 1
 
 
@@ -71,7 +72,7 @@ def _command(pattern: Pattern) -> click.Command:
             ["-n", "--ranks"],
             metavar="N",
             required=True,
-            type=Whole(),
+            type=Whole(max=_MOST_RANKS),
             help=f"Number of ranks, {pattern['least_ranks']} or more.",
         ),
         click.Option(

@@ -12,6 +12,7 @@ use crate::errors::bad_input;
 
 /// Reads a file: its bytes; `limit` is `settings`, `text` or `binary`.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn read_input<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -32,6 +33,7 @@ pub(crate) fn read_input<'py>(
 
 /// Opens a file: its descriptor.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "converted from Python's")]
 pub(crate) fn open_input(path: PathBuf, expected: &str) -> PyResult<RawFd> {
     match mb_input::open(&path) {
         Ok((file, _)) => Ok(file.into_raw_fd()),
