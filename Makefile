@@ -11,8 +11,6 @@ unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 # pytest rewrites assertions, which takes most of the time to collect the tests, and keeps the result as bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_QUIET := 1
-# As Cargo.lock does for Rust: a fresh environment gets the versions that were tested.
-export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 
 VENV := .venv/bin
 # Processes of `make test`: three more than processors, since tests of MPI wait for time limits.
@@ -68,7 +66,8 @@ test: ## every check and test; ends with the ten slowest of Rust and of Python
 	# The ten slowest test programs of Rust; those of Python stand above.
 	@awk '/^ +(Running|Doc-tests) / { name = $$0 } / finished in / { print $$NF, name }' target/rust-tests.log | sort -rn | head
 
-check: python-checks rust-format rust-lints ## formatting, lints, types, guards, generated files
+check: python-checks rust-format rust-lints ## formatting, lints, types, guards, licences, generated files
+	$(VENV)/python xtask/licences.py
 	$(CARGO) xtask gen --check
 	$(CARGO) xtask guard
 
@@ -130,7 +129,7 @@ PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor wo
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
 PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored operations mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
-  python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
+  advisories python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured (QUICK=1: small sizes)
@@ -172,6 +171,11 @@ nightly-mbmatch: .venv/aarch64.stamp .venv/fuzzer.stamp
 
 nightly-fuzz-%: .venv/sanitizers.stamp
 	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
+
+# Known defects of crates, where the database can be reached. Exceptions are in deny.toml, each with a date.
+nightly-advisories: .venv/tools.stamp
+	command -v cargo-deny > /dev/null || cargo install --locked --quiet --root .venv cargo-deny
+	if cargo deny fetch; then cargo deny check advisories; else echo "advisories: the database was not reached; nothing is checked"; fi
 
 # `make test` runs the tests of Python on an unoptimized module, this part on the module that users install.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp
@@ -276,7 +280,7 @@ clean: ## remove everything that was built or downloaded
 	xtask/setup.sh python
 	touch $@
 
-.venv/native.stamp: .venv/python.stamp pyproject.toml python/constraints.txt $(RUST) | .venv/packages.stamp .venv/charts.stamp
+.venv/native.stamp: .venv/python.stamp pyproject.toml $(RUST) | .venv/packages.stamp .venv/charts.stamp
 	$(VENV)/maturin develop --release --quiet
 	touch $@
 
@@ -286,10 +290,9 @@ clean: ## remove everything that was built or downloaded
 	PYTHONPATH=$(CURDIR)/python $(VENV)/python -c 'from matchbench.display import chart_library; chart_library.script()'
 	touch $@
 
-# What the package needs, and its tests. Python compiles what is imported; to compile everything takes half of the time.
-.venv/packages.stamp: pyproject.toml python/constraints.txt | .venv/python.stamp
-	$(VENV)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	  print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > .venv/packages.txt
+# What the package needs, and its tests: as Cargo.lock does for Rust, the versions that were tested (xtask/lock.sh).
+# Python compiles what is imported; to compile everything takes half of the time.
+.venv/packages.stamp: python/requirements.txt | .venv/python.stamp
 	xtask/setup.sh packages
 	touch $@
 
@@ -324,11 +327,9 @@ clean: ## remove everything that was built or downloaded
 	touch $@
 
 # After the other one, because apt does not run twice at a time.
-.venv/slurm.stamp: xtask/setup.sh pyproject.toml python/constraints.txt | .venv/packages.stamp .venv/guest.stamp
+.venv/slurm.stamp: xtask/setup.sh python/cluster.txt | .venv/packages.stamp .venv/guest.stamp
 	xtask/setup.sh slurm
-	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	  print(*extras["cluster"], *extras["optimizer"], sep="\n")' > .venv/cluster.txt
-	$(VENV)/pip install --requirement .venv/cluster.txt
+	xtask/setup.sh cluster
 	touch $@
 
 # After the other one, because apt does not run twice at a time.

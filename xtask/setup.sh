@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
-# Python environment `.venv`; `setup.sh packages` the packages of `.venv/packages.txt` in it; `setup.sh mpi` what the
-# tests also need: both MPIs, Fortran, C++ and Debian's mpi4py; `setup.sh lints` rustfmt and clippy; `setup.sh guest`
-# the cross compilers of guest programs and an emulator that they are compared with; `setup.sh mpis` the current Open
-# MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust and cargo-fuzz; `setup.sh
+# Python environment `.venv`; `setup.sh packages` the packages of `python/requirements.txt` in it; `setup.sh cluster`
+# those of `python/cluster.txt` too; `setup.sh mpi` what the tests also need: both MPIs, Fortran, C++ and Debian's mpi4py;
+# `setup.sh lints` rustfmt and clippy; `setup.sh guest` the cross compilers of guest programs and an emulator that they are compared with; `setup.sh mpis` the current Open
+# MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust and cargo-fuzz; `setup.sh readers` the fuzzer of Python; `setup.sh
 # browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
 # libfabric, and an MPI that runs with the libfabric of integrations/libfabric; `setup.sh aarch64` a compiler for that
 # architecture and an emulator; `setup.sh fuzzer` a compiler with a fuzzer.
@@ -76,14 +76,27 @@ python() {
   "$(find_python)" -m venv .venv
 }
 
+# Each file that is installed has one of the hashes that its package has in the list.
+packages() {
+  install_hashed python/requirements.txt
+}
+
+cluster() {
+  install_hashed python/cluster.txt
+}
+
+readers() {
+  install_hashed python/fuzz.txt
+}
+
 # uv takes a third of pip's processor time. It does not read pip's configuration: pip installs the packages where that
 # names an index, and where uv fails.
-packages() {
+install_hashed() {
   local pip=.venv/bin/pip
-  { ! PIP_QUIET=0 $pip config list | grep -q index-url && $pip install --no-compile uv &&
-    UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python \
-      --constraint python/constraints.txt --requirement .venv/packages.txt; } 2>/dev/null ||
-    $pip install --no-compile --requirement .venv/packages.txt
+  awk '/^uv==/, !/\\$/' python/requirements.txt >.venv/uv.txt
+  { ! PIP_QUIET=0 $pip config list | grep -q index-url && $pip install --no-compile --require-hashes --requirement .venv/uv.txt &&
+    UV_SYSTEM_CERTS=1 .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes --requirement "$1"; } 2>/dev/null ||
+    $pip install --no-compile --require-hashes --requirement "$1"
 }
 
 mpi() {
@@ -173,6 +186,6 @@ libfabric() {
 }
 
 case ${1:-} in
-  tools | python | packages | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric | fuzzer) "$1" ;;
-  *) fail "usage: setup.sh tools|python|packages|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric|fuzzer" ;;
+  tools | python | packages | cluster | readers | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric | fuzzer) "$1" ;;
+  *) fail "usage: setup.sh tools|python|packages|cluster|readers|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric|fuzzer" ;;
 esac
