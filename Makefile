@@ -46,7 +46,7 @@ PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durat
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mbmatch/mbmatch.c mbmatch/mbmatch.h mbmatch/build.rs mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean
+.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean fuzz-corpus
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -126,9 +126,9 @@ bench: setup .venv/mpi.stamp ## speed: criterion, mbmatch beside other libraries
 
 # Parts of `make nightly`; each is a target nightly-PART. Property tests are divided by folder, fuzzing by target.
 PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor workbench
-FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/corpus/*.txt)))
 PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
-PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored operations mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
+PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored operations mbmatch fuzz-mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
   advisories python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
@@ -163,14 +163,21 @@ nightly-operations: .venv/tools.stamp
 	mkdir -p out
 	cargo run --release --quiet --package mb-catalog --example operations -- --minutes $(OPERATIONS_MINUTES)
 
-# mbmatch: 10^9 random operations, sequences of 8 operations, a fuzzer, and its tests on an emulated processor.
-nightly-mbmatch: .venv/aarch64.stamp .venv/fuzzer.stamp
+# mbmatch: 10^9 random operations, sequences of 8 operations, and its tests on an emulated processor.
+nightly-mbmatch: .venv/aarch64.stamp
 	$(MAKE) -C mbmatch check LONG=1 BUILD=$(CURDIR)/out/mbmatch
-	$(MAKE) -C mbmatch fuzz SECONDS=$(FUZZ_SECONDS) BUILD=$(CURDIR)/out/mbmatch
 	$(MAKE) -C mbmatch check CC=aarch64-linux-gnu-gcc EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu" SANITIZE= BUILD=$(CURDIR)/out/mbmatch-aarch64
 
-nightly-fuzz-%: .venv/sanitizers.stamp
-	cargo +nightly fuzz run $* -- -max_total_time=$(FUZZ_SECONDS)
+nightly-fuzz-mbmatch: .venv/fuzzer.stamp
+	$(MAKE) -C mbmatch fuzz SECONDS=$(FUZZ_SECONDS) BUILD=$(CURDIR)/out/mbmatch
+
+# From the kept corpus on, with what earlier runs found; fails at a find.
+nightly-fuzz-%: .venv/sanitizers.stamp .venv/readers.stamp
+	$(VENV)/python fuzz/fuzz.py run $* $(FUZZ_SECONDS)
+
+# The kept corpus anew, of it and of what fuzzing found: make fuzz-corpus FUZZ_TARGETS=study
+fuzz-corpus: .venv/sanitizers.stamp .venv/readers.stamp
+	for target in $(FUZZ_TARGETS); do $(VENV)/python fuzz/fuzz.py merge $$target || exit; done
 
 # Known defects of crates, where the database can be reached. Exceptions are in deny.toml, each with a date.
 nightly-advisories: .venv/tools.stamp
@@ -315,6 +322,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/sanitizers.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh sanitizers
+	touch $@
+
+.venv/readers.stamp: xtask/setup.sh python/fuzz.txt | .venv/native.stamp
+	xtask/setup.sh readers
 	touch $@
 
 .venv/aarch64.stamp: xtask/setup.sh | .venv/python.stamp

@@ -18,6 +18,6 @@ pub use capture_read::capture_read;
 pub use conform_outcomes::conform_outcomes;
 pub use elf_load::elf_load;
 pub use engine_description::engine_description;
-pub use trace::{trace_read, trace_sealed};
+pub use trace::{replay, trace_killed, trace_read, trace_sealed};
 pub use unit_run::unit_run;
 pub use word_decode::word_decode;

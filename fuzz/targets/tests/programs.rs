@@ -3,8 +3,8 @@
 
 use mb_core::random::Random;
 
-/// A program: its name, its text, and the function that it calls.
-type Target = (&'static str, &'static str, fn(&[u8]));
+/// A program: its name, its text, the function that it calls, and its kept corpus.
+type Target = (&'static str, &'static str, fn(&[u8]), &'static str);
 
 macro_rules! targets {
     ($($name:ident),* $(,)?) => {
@@ -12,6 +12,7 @@ macro_rules! targets {
             stringify!($name),
             include_str!(concat!("../../fuzz_targets/", stringify!($name), ".rs")),
             mb_targets::$name,
+            include_str!(concat!("../../corpus/", stringify!($name), ".txt")),
         )),*]
     };
 }
@@ -22,6 +23,8 @@ const TARGETS: &[Target] = targets![
     conform_outcomes,
     elf_load,
     engine_description,
+    replay,
+    trace_killed,
     trace_read,
     trace_sealed,
     unit_run,
@@ -36,7 +39,7 @@ fn objection(manifest: &str, targets: &[Target]) -> Option<String> {
     if found != targets.len() {
         return Some(format!("fuzz/Cargo.toml: found {found} programs, expected {}", targets.len()));
     }
-    for (name, text, _) in targets {
+    for (name, text, ..) in targets {
         let bin = format!("[[bin]]\nname = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n");
         if !manifest.contains(&bin) {
             return Some(format!("fuzz/Cargo.toml: found no\n{bin}"));
@@ -60,7 +63,7 @@ fn every_program_calls_the_function_of_its_name() {
 #[test]
 fn a_program_that_is_missing_unnamed_or_does_something_else_is_found() {
     let found = objection(MANIFEST, &TARGETS[1..]).unwrap();
-    assert_eq!(found, "fuzz/Cargo.toml: found 9 programs, expected 8");
+    assert_eq!(found, "fuzz/Cargo.toml: found 11 programs, expected 10");
     let unnamed = MANIFEST.replace("\"elf_load\"", "\"elf\"");
     let found = objection(&unnamed, TARGETS).unwrap();
     assert!(found.starts_with("fuzz/Cargo.toml: found no\n[[bin]]\nname = \"elf_load\""), "{found}");
@@ -76,9 +79,27 @@ fn a_match_program_that_never_ends_its_answer_is_refused() {
     mb_targets::unit_run(&[0x12, 0x16, 0x00, 0x26, 0x12, 0x00, 0x00, 0x00]);
 }
 
+/// The bytes of a line of hexadecimal digits.
+fn bytes_of(line: &str) -> Vec<u8> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).expect("a hexadecimal digit") as u8;
+    line.as_bytes().chunks(2).map(|pair| digit(&pair[0]) << 4 | digit(&pair[1])).collect()
+}
+
+/// The smallest inputs that together reach what the fuzzer has reached.
+#[test]
+fn no_target_panics_on_its_kept_corpus() {
+    for (name, _, target, corpus) in TARGETS {
+        assert!(corpus.lines().count() > 5, "fuzz/corpus/{name}.txt");
+        for (line, text) in (1..).zip(corpus.lines()) {
+            let run = std::panic::catch_unwind(|| target(&bytes_of(text)));
+            assert!(run.is_ok(), "fuzz/corpus/{name}.txt:{line}: {text}");
+        }
+    }
+}
+
 #[test]
 fn no_target_panics_on_random_bytes() {
-    for (name, _, target) in TARGETS {
+    for (name, _, target, _) in TARGETS {
         for seed in 0..100 {
             let mut random = Random::of(seed, &[]);
             let bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
