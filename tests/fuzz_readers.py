@@ -7,10 +7,12 @@ It needs the package atheris, which follows what the readers execute.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import lzma
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -85,6 +87,23 @@ def _bench_series(folder: Path, data: bytes) -> object:
     return _read(_written(folder / "series", data))
 
 
+def _cached(folder: Path, data: bytes) -> object:
+    """Look for a result that was kept: the bytes are its JSON, with a right checksum."""
+    from matchbench import MatchbenchError
+    from matchbench.sweep.cache import Cache
+
+    cache, key = Cache(folder), "k"
+    packed = zlib.compress(data)
+    path = cache._path(key)
+    path.parent.mkdir(exist_ok=True)
+    _written(path, hashlib.sha256(packed).hexdigest().encode() + packed)
+    found = cache.get(key)
+    if found is None:
+        msg = "damaged"
+        raise MatchbenchError(msg)
+    return found
+
+
 def _matrix(folder: Path, data: bytes) -> object:
     from matchbench.mpi import matrix
 
@@ -120,6 +139,7 @@ TARGETS: dict[str, Reader] = {
     "bench_csv": _bench_csv,
     "bench_json": _bench_json,
     "bench_series": _bench_series,
+    "cached": _cached,
     "matrix": _matrix,
     "study": _study,
     "unit_headers": _unit_headers,

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Sweeps: results equal to those of `compare`, whatever was in the cache, was killed or was interrupted."""
 
+import hashlib
 import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,7 +117,7 @@ def test_results_in_the_cache_are_not_replayed(
     assert same(again, filled[1])
 
 
-@pytest.mark.parametrize("fault", ["cut", "flipped", "empty", "swapped"])
+@pytest.mark.parametrize("fault", ["cut", "flipped", "empty", "swapped", "a list"])
 def test_a_damaged_result_is_noticed_and_replayed_again(fault: str, deep: mb.Trace, tmp_path: Path) -> None:
     first, _ = swept([deep], tmp_path)
     one, other = sorted(path for path in tmp_path.rglob("*") if path.is_file())[:2]
@@ -125,6 +127,7 @@ def test_a_damaged_result_is_noticed_and_replayed_again(fault: str, deep: mb.Tra
         "flipped": content[:200] + bytes([content[200] ^ 1]) + content[201:],
         "empty": b"",
         "swapped": other.read_bytes(),
+        "a list": hashlib.sha256(packed := zlib.compress(b"[1]")).hexdigest().encode() + packed,
     }
     one.write_bytes(changed[fault])
     workers = Here()

@@ -79,7 +79,7 @@ class Cache:
             return None
         digest, packed = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(packed).hexdigest().encode() == digest:
-            with contextlib.suppress(ValueError, zlib.error, KeyError):
+            with contextlib.suppress(ValueError, zlib.error, KeyError, TypeError, RecursionError):
                 stored = json.loads(zlib.decompress(packed))
                 if stored["key"] == key:
                     with contextlib.suppress(OSError):
