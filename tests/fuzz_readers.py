@@ -163,6 +163,7 @@ def _fuzz() -> None:
     import atheris
 
     target = sys.argv.pop(1)
+    TARGETS[target] = atheris.instrument_func(TARGETS[target])
     # To merge a corpus, it calls itself.
     sys.argv[0] = f"{sys.executable} -m tests.fuzz_readers {target}"
     with tempfile.TemporaryDirectory() as name:
