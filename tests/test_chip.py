@@ -150,7 +150,7 @@ def test_bad_input_is_an_error(words: list[str], message: str, capfd: pytest.Cap
 def test_a_file_that_is_no_program_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     expected = "expected a static ELF file for RV64, linked with the library of moped/mpi"
     assert main(["chip", "run", str(tmp_path / "missing"), *SMALL]) == 2
-    assert f"missing: found no such file; {expected}; check the path" in capfd.readouterr().err
+    assert f"missing: found no such file, {expected}; check the path" in capfd.readouterr().err
     other = tmp_path / "other"
     # Text; an empty file; a header of 32 bits; one of another machine (62 is x86-64).
     machine = bytes([0x7F, *b"ELF", 2, 1]) + bytes(12) + bytes([62, 0])

@@ -39,7 +39,7 @@ class Number(click.FloatRange):
         super().__init__(min, max)
 
     def _describe_range(self) -> str:
-        return f"x>={self.min:g}" if self.max == _LONGEST else super()._describe_range()
+        return f"x>={self.min:g}" if self.max == _LONGEST else f"{self.min:.15g}<=x<={self.max:.15g}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Refuse NaN too, which is in no range; say what was found and what is expected."""
