@@ -1286,12 +1286,14 @@ RARE receive *arrive_counted(mbmatch_t *m, message *e, uint64_t bits, uint32_t s
 message *mbmatch_post(mbmatch_t *m, receive *r, uint64_t bits, uint64_t ignore, uint32_t source)
 {
 	CHECK_POST(m, r, bits, ignore, source);
+	r->entry.next = NULL; /* if it matches at once, it is not queued */
 	return UNLIKELY(m->counters != NULL) ? post_counted(m, r, bits, ignore, source) : post(m, r, bits, ignore, source);
 }
 
 receive *mbmatch_arrive(mbmatch_t *m, message *e, uint64_t bits, uint32_t source)
 {
 	CHECK_ARRIVE(m, e, bits, source);
+	e->entry.next = NULL;
 	return UNLIKELY(m->counters != NULL) ? arrive_counted(m, e, bits, source) : arrive(m, e, bits, source);
 }
 

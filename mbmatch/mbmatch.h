@@ -8,7 +8,9 @@
  *
  * Nodes: the caller puts an mbmatch_receive_t into its request and an mbmatch_message_t into its fragment or descriptor,
  * and gets from the node back to the object with MBMATCH_OBJECT. A node need not be initialized. While it is queued, it
- * must not move, and only the caller may not change it. No function allocates memory for an entry, so that none can
+ * must not move, and the caller must not change it; a node on the stack is cancelled before its function returns. The
+ * bits and the source of a message that was queued are in its node, for a status; those of one that matched when it
+ * arrived are the caller's. No function allocates memory for an entry, so that none can
  * fail for lack of it.
  *
  * Memory: a matcher has no memory of its own until a search has passed more than MBMATCH_SHORT entries. It then makes
@@ -162,7 +164,8 @@ void mbmatch_init(mbmatch_t *matcher, uint64_t tag_mask, unsigned hints, const m
  */
 void mbmatch_masks(mbmatch_t *matcher, uint64_t tag_mask, uint64_t protocol);
 
-/* Frees the tables of a matcher. Nodes that are queued are left as they are, and belong to the caller. */
+/* Frees the tables of a matcher, which mbmatch_init can make anew. Nodes that are queued are left as they are, and belong
+ * to the caller. */
 void mbmatch_destroy(mbmatch_t *matcher);
 
 /* Frees the tables of the queues that are empty. */
@@ -197,7 +200,7 @@ static inline size_t mbmatch_unexpected(const mbmatch_t *matcher)
 	return matcher->unexpected_length;
 }
 
-/* Whether a node that has been queued once is queued now. */
+/* Whether a node is queued now, after it was given to a function that posts, delivers or queues it. */
 static inline int mbmatch_is_posted(const mbmatch_receive_t *receive)
 {
 	return receive->entry.next != NULL;
@@ -239,7 +242,7 @@ static inline mbmatch_message_t *mbmatch_next_message(const mbmatch_t *matcher, 
 
 /*
  * Posts a receive: returns the oldest message that it accepts, which has left its queue; or NULL, and `receive` is
- * queued.
+ * queued. `bits` that are ignored may have any value.
  */
 mbmatch_message_t *mbmatch_post(mbmatch_t *matcher, mbmatch_receive_t *receive, uint64_t bits, uint64_t ignore,
                                 uint32_t source);
@@ -279,8 +282,8 @@ static inline void mbmatch_stay(mbmatch_receive_t *receive)
 	receive->entry.state |= MBMATCH_STAYS;
 }
 
-/* Removes a receive, or a message, from its queue. Returns 0 if it was not queued any more, and else 1. The node must
- * have been queued once. */
+/* Removes a receive, or a message, from its queue. Returns 0 if it is not queued (it has matched, at once or later), and
+ * else 1. The node must have been given to a function that posts, delivers or queues it. */
 int mbmatch_cancel(mbmatch_t *matcher, mbmatch_receive_t *receive);
 int mbmatch_discard(mbmatch_t *matcher, mbmatch_message_t *message);
 
@@ -293,9 +296,9 @@ int mbmatch_discard(mbmatch_t *matcher, mbmatch_message_t *message);
 mbmatch_receive_t *mbmatch_change_source(mbmatch_t *matcher, mbmatch_message_t *message, uint32_t source);
 
 /*
- * Removes the receives that accept nothing but messages that a pattern accepts: those of a freed communicator (`bits`
- * its context, `ignore` the other bits, any source), those that name a failed process (`ignore` all bits, `source` the
- * process), or all. `removed` is called with each, oldest first, after it has left the queue, and may free it, but not
+ * Removes the receives of a freed communicator (`bits` its context, `ignore` the other bits, any source), those that
+ * name a failed process (`ignore` all bits, `source` the process), or all: in general, those that accept nothing but
+ * messages that the pattern accepts. Hints do not restrict it. `removed`, if it is not NULL, is called with each, oldest first, after it has left the queue, and may free it, but not
  * use the matcher. Returns their number.
  */
 size_t mbmatch_remove_receives(mbmatch_t *matcher, uint64_t bits, uint64_t ignore, uint32_t source,

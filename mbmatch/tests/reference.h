@@ -215,6 +215,7 @@ static void post_receive(uint64_t bits, uint64_t ignore, uint32_t source, int ha
 		}
 	} else {
 		judge_message(mbmatch_post(&m, &p->receive, bits, ignore, source), at);
+		need(mbmatch_is_posted(&p->receive) == (at == waiting.count), "a receive that matched at once is queued, or one that waits is not");
 	}
 	if (at < waiting.count) {
 		remove_at(&waiting, at);
@@ -233,6 +234,7 @@ static void arrive_message(uint64_t bits, uint32_t source, int halves)
 	const int fits = waiting.count < m.limit;
 	struct place *p = spare();
 	if (judge_receive(halves ? mbmatch_take_receive(&m, bits, source) : mbmatch_arrive(&m, &p->message, bits, source), at, bits, source)) {
+		need(halves || !mbmatch_is_unexpected(&p->message), "a message that matched at once is queued");
 		return;
 	}
 	if (halves) {
