@@ -129,6 +129,7 @@ struct Message {
     /// Sender's slot.
     token: u32,
     rendezvous: bool,
+    /// In the queue of unexpected messages; an eager one also after it was matched.
     queued: bool,
     /// Taken by a matched probe.
     taken: bool,

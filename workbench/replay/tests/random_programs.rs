@@ -151,3 +151,16 @@ proptest! {
         }
     }
 }
+
+/// A large message was matched and waits for its data. A probe that found another message than in the recording does not
+/// take it for its own.
+#[test]
+fn a_matched_message_is_not_there_for_a_probe() {
+    let plan = Plan { seed: 15_780_263_937_701_414_310, ranks: 4, threads: 2, steps: 364, eager: 0 };
+    let trace = Trace::in_version(3, Reference::record(plan).ranks);
+    let communicators = trace.check(|_| ControlFlow::Continue(())).expect("a trace");
+    let [config, ..] = &networks(plan.eager);
+    let ahead = run(&trace, &communicators, "linear:qsnet2", None, config);
+    let in_time = run(&trace, &communicators, "linear:qsnet2", Some(usize::MAX), config);
+    assert_eq!(ahead.ranks, in_time.ranks);
+}

@@ -242,6 +242,8 @@ impl Rank<'_> {
     ) {
         let message = &mut self.messages[slot as usize];
         if message.rendezvous {
+            // It waits for its data only: a probe that looks for its own message must not see it.
+            message.queued = false;
             message.target = target;
             message.delay = matched - ideal;
             if let CompletionTarget::Request(number) = target
