@@ -75,9 +75,12 @@ static int settle(int fd) {
     return fd;
 }
 
+/* glibc before 2.33 has no function of the name; the kernel's structure is that of the headers. */
+static int status_of(int fd, struct stat *status) { return (int)syscall(SYS_fstat, fd, status); }
+
 static bool is_our_file(int fd, off_t *bytes) {
     struct stat now;
-    if (fd < 0 || fstat(fd, &now) || now.st_dev != file.device || now.st_ino != file.number)
+    if (fd < 0 || status_of(fd, &now) || now.st_dev != file.device || now.st_ino != file.number)
         return false;
     *bytes = now.st_size;
     return true;
@@ -122,7 +125,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
 bool mbr_system_create(const char *path) {
     struct stat created;
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 || fstat(fd, &created))
+    if (fd < 0 || status_of(fd, &created))
         return false;
     file.device = created.st_dev;
     file.number = created.st_ino;
