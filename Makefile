@@ -46,7 +46,7 @@ PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durat
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mbmatch/mbmatch.c mbmatch/mbmatch.h mbmatch/build.rs mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly bless gen guest clean fuzz-corpus
+.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly dist bless gen guest clean fuzz-corpus
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -129,7 +129,7 @@ PROPERTIES := engines match_unit matching mbmatch moped mpi netproc processor wo
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/corpus/*.txt)))
 PRODUCTS := match_unit mbmatch moped mpi netproc processor recorder
 PARTS ?= $(PROPERTIES:%=properties-%) $(PRODUCTS:%=alone-%) ignored operations mbmatch fuzz-mbmatch $(FUZZ_TARGETS:%=fuzz-%) \
-  advisories python reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
+  advisories python dist reproduce guest-mpi chip-conform chip-runs sweep mpi-tests mpi-bench mpi-conform mpi-matrix libfabric openmpi
 MPICC := mpicc.openmpi mpicc.mpich $(MPIS:%=.venv/mpis/%/bin/mpicc)
 
 nightly: ## the parts of PARTS: long property runs, sanitizers, fuzzing, every MPI measured (QUICK=1: small sizes)
@@ -187,6 +187,11 @@ nightly-advisories: .venv/tools.stamp
 # `make test` runs the tests of Python on an unoptimized module, this part on the module that users install.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp
 	MATCHBENCH_FULL=1 $(PYTEST)
+
+# The wheel that users get, installed; a second build in another folder is equal.
+nightly-dist: setup dist .venv/mpi.stamp
+	MATCHBENCH_WHEEL=$$(echo dist/*.whl) $(VENV)/pytest tests/test_wheel.py
+	packaging/twice.sh
 
 # The claims of crowley2000, with runs of full length.
 nightly-reproduce: setup .venv/packages.stamp
@@ -256,6 +261,21 @@ nightly-openmpi: setup .venv/mpi.stamp
 	integrations/openmpi/build.sh
 	PROGRAMS=$(OPENMPI_PROGRAMS) BUDGET=$(OPENMPI_BUDGET) ROUNDS=$(TURNS) integrations/openmpi/check.sh
 
+# The wheel is built from the source distribution, which has the commit that is checked out; both are equal whenever and
+# wherever it is built. The Rust module is linked for glibc 2.28 by zig; the recorder needs no newer one wherever it is built.
+DIST := target/dist
+dist: .venv/packages.stamp .venv/dist.stamp ## the wheel and the source distribution of this commit, in dist/
+	rm -rf dist $(DIST)/source
+	mkdir -p dist $(DIST)/source
+	$(VENV)/uv build --quiet --sdist --no-build-isolation --python $(VENV)/python --out-dir dist
+	# The files are new: cargo compares times.
+	tar --extract --touch --strip-components 1 --file dist/*.tar.gz --directory $(DIST)/source
+	cd $(DIST)/source && CARGO_TARGET_DIR=$(CURDIR)/$(DIST)/cargo SOURCE_DATE_EPOCH=$$(git -C $(CURDIR) log -1 --format=%ct) \
+	  MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28" PATH="$(CURDIR)/$(VENV):$$PATH" \
+	  $(CURDIR)/$(VENV)/uv build --quiet --wheel --no-build-isolation --python $(CURDIR)/$(VENV)/python --out-dir $(CURDIR)/dist
+	rm -rf $(DIST)/source
+	ls -l dist
+
 bless: setup .venv/packages.stamp ## rewrite expected output from what the code does now; read the difference
 	MATCHBENCH_BLESS=1 $(VENV)/pytest tests
 	MATCHBENCH_BLESS=1 cargo test --quiet --package mb-asm --test filetests
@@ -275,7 +295,7 @@ guest: .venv/guest.stamp ## cross-compile what the simulated processors run
 clean: ## remove everything that was built or downloaded
 	$(MAKE) -C recorder clean
 	cargo clean
-	rm -rf .venv out
+	rm -rf .venv out dist
 
 .venv/tools.stamp: xtask/setup.sh
 	xtask/setup.sh tools
@@ -322,6 +342,10 @@ clean: ## remove everything that was built or downloaded
 
 .venv/sanitizers.stamp: xtask/setup.sh | .venv/python.stamp
 	xtask/setup.sh sanitizers
+	touch $@
+
+.venv/dist.stamp: xtask/setup.sh python/dist.txt | .venv/packages.stamp
+	xtask/setup.sh dist
 	touch $@
 
 .venv/readers.stamp: xtask/setup.sh python/fuzz.txt | .venv/native.stamp

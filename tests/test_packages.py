@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from tests.shared import ROOT
 
-_EXTRAS = {"requirements": ["dev"], "cluster": ["cluster", "optimizer"], "fuzz": ["fuzz"]}
+_EXTRAS = {"requirements": ["dev"], "cluster": ["cluster", "optimizer"], "dist": ["dist"], "fuzz": ["fuzz"]}
 """File -> the extras whose packages it has; the first has those of the package too."""
 _PACKAGE = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; [^\n]*?)?((?: \\\n {4}--hash=sha256:[0-9a-f]{64})+)\n")
 

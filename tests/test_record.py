@@ -51,7 +51,8 @@ def test_an_unknown_program_is_refused(recorder: Path, matchbench: Command, tmp_
     done = matchbench("record", "-o", "t", "--", "mpirrun", "-n", "2", "./a")
     assert (done.returncode, done.stderr) == (
         2,
-        "matchbench: mpirrun: found no such program, expected a launcher such as mpirun; check the name\n",
+        "matchbench: mpirrun: found no such program, expected a launcher such as mpirun; "
+        "check the name, and that an MPI is installed\n",
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -18,4 +18,5 @@ besides() {
   compile --constraint python/requirements.txt "${common[@]}" "$@"
 }
 besides --extra cluster --extra optimizer --output-file python/cluster.txt "$@"
+besides --extra dist --output-file python/dist.txt "$@"
 besides --extra fuzz --output-file python/fuzz.txt "$@"

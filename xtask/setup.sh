@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the Makefile needs of the system. `setup.sh tools` provides compiler, Rust and Python; `setup.sh python` the
 # Python environment `.venv`; `setup.sh packages` the packages of `python/requirements.txt` in it; `setup.sh cluster`
-# those of `python/cluster.txt` too; `setup.sh mpi` what the tests also need: both MPIs, Fortran, C++ and Debian's mpi4py;
+# those of `python/cluster.txt` too; `setup.sh dist` the linker of the released wheel; `setup.sh mpi` what the tests also need: both MPIs, Fortran, C++ and Debian's mpi4py;
 # `setup.sh lints` rustfmt and clippy; `setup.sh guest` the cross compilers of guest programs and an emulator that they are compared with; `setup.sh mpis` the current Open
 # MPI and MPICH of the Python registry; `setup.sh sanitizers` a nightly Rust and cargo-fuzz; `setup.sh readers` the fuzzer of Python; `setup.sh
 # browser` the browser in which reports are tested; `setup.sh slurm` a batch system; `setup.sh libfabric` what builds
@@ -83,6 +83,10 @@ packages() {
 
 cluster() {
   install_hashed python/cluster.txt
+}
+
+dist() {
+  install_hashed python/dist.txt
 }
 
 readers() {
@@ -186,6 +190,6 @@ libfabric() {
 }
 
 case ${1:-} in
-  tools | python | packages | cluster | readers | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric | fuzzer) "$1" ;;
-  *) fail "usage: setup.sh tools|python|packages|cluster|readers|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric|fuzzer" ;;
+  tools | python | packages | cluster | dist | readers | mpi | lints | guest | browser | mpis | sanitizers | aarch64 | slurm | libfabric | fuzzer) "$1" ;;
+  *) fail "usage: setup.sh tools|python|packages|cluster|dist|readers|mpi|lints|guest|browser|mpis|sanitizers|aarch64|slurm|libfabric|fuzzer" ;;
 esac

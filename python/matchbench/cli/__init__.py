@@ -51,6 +51,10 @@ COMMANDS = {
         "match_unit.command",
         "Write and run a match program: new, asm, disasm, run, trace, debug, profile.",
     ),
+    "files": (
+        "shipped.command",
+        "Print where the files are that come with matchbench: traces, pages, examples.",
+    ),
 }
 """Command -> its module below `matchbench`, and its line in the overview."""
 

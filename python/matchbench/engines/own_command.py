@@ -56,7 +56,8 @@ def command() -> None:
       matchbench engine new my_nic --c
       matchbench engine new quick_idea --python -o ideas/quick
 
-    A crate depends on the crates of matchbench by path if this command runs from a checkout, or else by git.
+    A crate depends on the crates of matchbench: on those of a checkout from which this command runs, or else
+    on copies, which are written too. All other crates come from cargo's registry.
     """
 )
 @click.argument("name")

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Writes an engine to start from: a crate, a file of C, or a class in Python, each with a card and a test."""
+"""Writes an engine to start from: a crate, a file of C, or a class in Python, each with a card and a test.
+
+A crate depends on crates of matchbench. It refers to those of a checkout; from an installed package it gets a
+copy, so that it outlives the package's environment and can be moved. All other crates are those of the
+registry, in the versions that matchbench was tested with.
+"""
 
 import json
 import keyword
@@ -7,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from matchbench import _native
+from matchbench import _native, shipped
 from matchbench._native import MatchbenchError
 from matchbench.display.output import make_directory, whole_directory, write_file
 
@@ -23,7 +28,10 @@ _RUST_WORDS = (
     "mut override priv pub ref self static struct super trait type typeof unsafe unsized use virtual where "
     "core std test"
 )
-_REPOSITORY = "https://github.com/matchbench/matchbench"
+_CRATES = [f"matching/{crate}" for crate in ("core", "kit", "plugin", "testkit")]
+_MEMBERS = re.compile(r"members = \[[^\]]*\]")
+COPY = "matchbench"
+"""Folder of the copied crates."""
 
 
 def write(
@@ -46,7 +54,7 @@ def write(
         What it is written in.
     checkout
         A checkout of matchbench, whose crates a crate depends on; by default the one that this package runs
-        from, or else the repository on the network, at the revision of this package.
+        from, or else the crates of this package, which are copied to `directory`.
     force
         Replace an earlier engine in `directory`.
 
@@ -56,7 +64,7 @@ def write(
         When the name is not allowed, is that of an engine of matchbench, or the directory is in use.
     """
     _check(name)
-    source = _sources(checkout) if language == "rust" else {}
+    source = _sources(checkout) if language == "rust" else None
     templates = Path(__file__).parent / "_templates" / f"engine_{language}"
     written = []
     with whole_directory(directory, marker=MARKER, force=force) as partial:
@@ -64,8 +72,8 @@ def write(
             relative = str(template.relative_to(templates).with_suffix("")).replace("@NAME@", name)
             text = template.read_text(encoding="utf-8")
             text = text.replace("@NAME@", name).replace("@TYPE@", name.title().replace("_", ""))
-            for folder, dependency in source.items():
-                text = text.replace(f"@SOURCE:{folder}@", dependency)
+            for folder in _CRATES:
+                text = text.replace(f"@SOURCE:{folder}@", f"path = {json.dumps(f'{source}/{folder}')}")
             path = partial / relative
             make_directory(path.parent)
             write_file(path, text)
@@ -73,6 +81,13 @@ def write(
         if language == "c":
             write_file(partial / "matchbench_engine.h", _native.engine_header())
             written.append("matchbench_engine.h")
+        if source is not None:
+            root = shipped.ROOT if source == COPY else Path(source)
+            write_file(partial / "Cargo.lock", (root / "Cargo.lock").read_text(encoding="utf-8"))
+            written.append("Cargo.lock")
+        if source == COPY:
+            _copy_crates(partial / COPY)
+            written.append(COPY)
     return sorted(written)
 
 
@@ -88,17 +103,26 @@ def _check(name: str) -> None:
         raise MatchbenchError(msg)
 
 
-def _sources(checkout: Path | None) -> dict[str, str]:
-    """Give the dependency on each crate, by its folder."""
-    folders = [f"matching/{crate}" for crate in ("core", "kit", "plugin", "testkit")]
-    here = Path(__file__).resolve().parents[3]
-    found = checkout or (here if (here / folders[0] / "Cargo.toml").is_file() else None)
-    if found is None:
-        revision = _native.revision()
-        at = f', rev = "{revision}"' if revision != "unknown" else ""
-        return dict.fromkeys(folders, f'git = "{_REPOSITORY}"{at}')
-    for folder in folders:
-        if not (found / folder / "Cargo.toml").is_file():
-            msg = f"{found}: found no crate in `{folder}`, expected a checkout of matchbench"
+def _sources(checkout: Path | None) -> str:
+    """Give the folder of the crates that a crate depends on."""
+    if checkout is None and shipped.IS_INSTALLED:
+        return COPY
+    root = checkout or shipped.ROOT
+    for folder in _CRATES:
+        if not (root / folder / "Cargo.toml").is_file():
+            msg = f"{root}: found no crate in `{folder}`, expected a checkout of matchbench"
             raise MatchbenchError(msg)
-    return {folder: f"path = {json.dumps(str(found.resolve() / folder))}" for folder in folders}
+    return str(root.resolve())
+
+
+def _copy_crates(folder: Path) -> None:
+    """Copy the crates and the contract that they contain, in a workspace of their own."""
+    manifest = (shipped.ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    make_directory(folder)
+    write_file(folder / "Cargo.toml", _MEMBERS.sub('members = ["matching/*"]', manifest, count=1))
+    for name in ("matching", "spec"):
+        for path in sorted((shipped.ROOT / name).rglob("*")):
+            if path.is_file():
+                target = folder / path.relative_to(shipped.ROOT)
+                make_directory(target.parent)
+                write_file(target, path.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from matchbench import _native
+from matchbench import _native, shipped
 from matchbench._native import MatchbenchError
 from matchbench.display import tables
 from matchbench.display.output import make_directory, remove_empty, write_file
@@ -35,7 +35,7 @@ from matchbench.trace import shortfalls
 WAIT_SECONDS = 10
 """Most that ranks may take to end after their launcher."""
 
-_LIBRARY = "libmbrecord.so"
+_LIBRARY = "recorder/build/libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
 _MAGIC = b"MBTRACE\x01"
 _NOTES = "notes.tmp"  # recorder/docs/recorder.md
@@ -104,21 +104,19 @@ class Recording:
 
 
 def library() -> Path:
-    """Find the recorder's library in the installed package or in the source tree.
+    """Find the recorder's library.
 
     Raises
     ------
     MatchbenchError
         When the recorder is not built.
     """
-    package = Path(__file__).resolve().parents[1]
-    places = [package / "_recorder" / _LIBRARY, package.parents[1] / "recorder" / "build" / _LIBRARY]
-    for place in places:
-        if place.is_file():
-            return place
-    hint = "build it with `make -C recorder` in the source tree"
-    msg = f"{places[-1]}: found no such file; expected the recorder's library; {hint}"
-    raise MatchbenchError(msg)
+    place = shipped.ROOT / _LIBRARY
+    if not place.is_file():
+        hint = "install matchbench again" if shipped.IS_INSTALLED else "build it with `make -C recorder`"
+        msg = f"{place}: found no such file; expected the recorder's library; {hint}"
+        raise MatchbenchError(msg)
+    return place
 
 
 def record(command: Sequence[str], directory: Path) -> Recording:
@@ -138,7 +136,8 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     """
     preload = library()
     if shutil.which(command[0]) is None:
-        msg = f"{command[0]}: found no such program, expected a launcher such as mpirun; check the name"
+        hint = "check the name, and that an MPI is installed"
+        msg = f"{command[0]}: found no such program, expected a launcher such as mpirun; {hint}"
         raise MatchbenchError(msg)
     check_unused(directory)
     directory = directory.absolute()

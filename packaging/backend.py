@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""The build backend: maturin's, whose wheel also gets the recorder and the files of `SHIPPED`.
+
+`pip install .`, `uv build` and `make dist` call it. A source distribution has the commit that is checked out.
+With SOURCE_DATE_EPOCH set, a second build of the wheel is equal; that of a source distribution always is.
+"""
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import maturin
+from maturin import (
+    build_editable,
+    get_requires_for_build_editable,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = (
+    "Cargo.lock",
+    "Cargo.toml",
+    "docs",
+    "examples/mpi",
+    "matching",
+    "mbmatch",
+    "moped/docs",
+    "moped/kernel/calls.h",
+    "moped/mpi",
+    "processor/docs",
+    "recorder/Makefile",
+    "recorder/docs",
+    "recorder/src",
+    "recorder/build/libmatchbench-record.a",
+    "recorder/build/libmbrecord.so",
+    "spec",
+    "studies",
+    "traces",
+)
+"""What the package needs of the repository besides itself, under the same names (`matchbench.shipped`)."""
+_BUILT = shutil.ignore_patterns("__pycache__", "build", "target")
+
+Settings = Mapping[str, object] | None
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
+) -> str:
+    """Build the wheel of the sources here and return its name."""
+    # Paths of the machine that builds: of the sources, and of the crates of the registry.
+    cargo_home = os.environ.get("CARGO_HOME", Path.home() / ".cargo")
+    remap = f"--remap-path-prefix={ROOT}=. --remap-path-prefix={cargo_home}=cargo"
+    os.environ["RUSTFLAGS"] = " ".join(filter(None, [os.environ.get("RUSTFLAGS"), remap]))
+    os.environ.setdefault("MATURIN_PEP517_ARGS", "")
+    os.environ["MATURIN_PEP517_ARGS"] += " --strip --locked"
+    run("make", "--silent", "-C", str(ROOT / "recorder"))
+    with tempfile.TemporaryDirectory() as folder:
+        name = maturin.build_wheel(folder, config_settings, metadata_directory)
+        run(sys.executable, "-m", "wheel", "unpack", "--dest", folder, str(Path(folder, name)))
+        (tree,) = Path(folder).glob("*/")
+        for bill in tree.glob("*.dist-info/sboms/*.json"):
+            bill.write_text(bill.read_text(encoding="utf-8").replace(f"{ROOT}/", ""), encoding="utf-8")
+        ship(tree)
+        return pack(tree, Path(wheel_directory))
+
+
+def ship(tree: Path) -> None:
+    """Copy what is shipped into the tree of a wheel."""
+    to = tree / "matchbench" / "_files"
+    for name in SHIPPED:
+        source, target = ROOT / name, to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=_BUILT)
+        else:
+            shutil.copy(source, target)
+    built = to / "recorder" / "build"
+    run("strip", "--strip-unneeded", str(built / "libmbrecord.so"))
+    run("strip", "--strip-debug", "--enable-deterministic-archives", str(built / "libmatchbench-record.a"))
+
+
+def pack(tree: Path, wheel_directory: Path) -> str:
+    """Pack the tree of a wheel and return its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, "-m", "wheel", "pack", "--dest-dir", folder, str(tree))
+        (made,) = Path(folder).iterdir()
+        shutil.copy(made, wheel_directory / made.name)
+        return made.name
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001 - the interface's
+    """Archive the commit that is checked out and return the name of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        info = Path(folder, prepare_metadata_for_build_wheel(folder))
+        name = info.name.removesuffix(".dist-info")
+        head = ["git", "-C", str(ROOT), "archive", "--format=tar", f"--prefix={name}/"]
+        text = (info / "METADATA").read_text(encoding="utf-8")
+        archive = subprocess.run(
+            [*head, f"--add-virtual-file={name}/PKG-INFO:{text}", "HEAD"], check=True, stdout=subprocess.PIPE
+        ).stdout
+    Path(sdist_directory, f"{name}.tar.gz").write_bytes(gzip.compress(archive, mtime=0))
+    return f"{name}.tar.gz"
+
+
+def run(*words: str) -> None:
+    """Run a command; what it prints is not part of the backend's answer."""
+    subprocess.run(words, check=True, stdout=sys.stderr)
