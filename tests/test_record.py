@@ -95,6 +95,32 @@ def test_a_program_without_mpi_is_reported(recorder: Path, matchbench: Command, 
     assert list(tmp_path.iterdir()) == []
 
 
+UNKNOWN_MPI = """
+#include <string.h>
+int PMPI_Init(int *count, char ***words) { return !count != !words; }
+int MPI_Init(int *count, char ***words) { return PMPI_Init(count, words); }
+int PMPI_Get_library_version(char *text, int *length) { strcpy(text, "Toy MPI 1"); return *length = 0; }
+"""
+
+
+def test_an_mpi_that_the_recorder_does_not_know_is_named_once(
+    recorder: Path, matchbench: Command, tmp_path: Path
+) -> None:
+    assert recorder.is_file()
+    toy = Path(compiled(tmp_path, UNKNOWN_MPI, "-shared", "-fPIC")).rename(tmp_path / "libmpi.so")
+    main = "int MPI_Init(int *, char ***); int main(void) { return MPI_Init(0, 0); }"
+    program = compiled(tmp_path, main, "-Wl,--no-as-needed", str(toy))
+    path = Path(launcher(tmp_path, "mpirun", ""))
+    path.write_text('#!/bin/sh\n"$@" & "$@"; wait\n')
+    done = matchbench("record", "-o", "t", "--", path, program)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == [
+        'matchbench: not recorded: found the MPI library "Toy MPI 1", expected Open MPI, MPICH, Intel MPI, '
+        "MVAPICH or one with the MPI ABI"
+    ]
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_recording_of_nothing_removes_the_directories_that_it_made(
     recorder: Path, matchbench: Command, tmp_path: Path
 ) -> None:

@@ -112,7 +112,7 @@ bool mbr_library_learn(void) {
     } else if (strstr(lib->version, "MPICH") || strstr(lib->version, "Intel(R) MPI") || strstr(lib->version, "MVAPICH")) {
         use_mpich(lib);
     } else {
-        mbr_warn("not recorded: found the MPI library \"%.80s\", expected Open MPI, MPICH, Intel MPI, MVAPICH or one with the MPI ABI",
+        mbr_refuse("found the MPI library \"%.80s\", expected Open MPI, MPICH, Intel MPI, MVAPICH or one with the MPI ABI",
                  lib->version);
         return false;
     }
@@ -153,7 +153,7 @@ bool mbr_library_learn(void) {
     for (unsigned i = 0; i < count; i++) {
         void *address = mbr_library_symbol(functions[i].name);
         if (!address && i < count - optional) {
-            mbr_warn("not recorded: %s: not found in this MPI library, but needed by the recorder; use another MPI library",
+            mbr_refuse("%s: not found in this MPI library, but needed by the recorder; use another MPI library",
                      functions[i].name);
             return false;
         }

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -418,6 +419,26 @@ void mbr_note(const char *dir, char letter) {
     if (!is_known && write(fd, &letter, 1) != 1)
         mbr_warn("cannot write %s: %s", path, strerror(errno));
     close(fd);
+}
+
+void mbr_refuse(const char *format, ...) {
+    char text[512], path[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *dir = getenv("MATCHBENCH_RECORD_DIR");
+    snprintf(path, sizeof path, "%s/notes.tmp", dir ? dir : "");
+    const bool has_launcher = !access(path, F_OK);
+    snprintf(path, sizeof path, "%s/refused.tmp", dir ? dir : "");
+    /* The first process says it for all. */
+    const int fd = has_launcher ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (fd < 0 && !(has_launcher && errno == EEXIST))
+        mbr_warn("not recorded: %s", text);
+    if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+        mbr_warn("cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
 }
 
 /* The window from this slot on, if a thread that has ended has left it. */

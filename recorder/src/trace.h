@@ -179,6 +179,8 @@ bool mbr_file_resume(void);
 void mbr_file_abort(void);
 /* Pass on to the file what this thread has written; on Linux nothing is left to do. */
 void mbr_file_write(void);
+/* Tell the launcher why this MPI library cannot be recorded, or warn where there is none (recorder/docs/recorder.md). */
+void mbr_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Append one letter to the launcher's notes in `dir`, if it keeps any (recorder/docs/recorder.md). */
 void mbr_note(const char *dir, char letter);
 /* Stop recording; the application continues. Only the first call warns. */

@@ -39,6 +39,7 @@ _LIBRARY = "recorder/build/libmbrecord.so"
 _HEADER = struct.Struct("<8sHHIIIIIQQQQ")  # spec/trace.md, section 3
 _MAGIC = b"MBTRACE\x01"
 _NOTES = "notes.tmp"  # recorder/docs/recorder.md
+_REASON = "refused.tmp"
 _LOADED, _PLACED, _SPAWNED, _REFUSED = b"lmsx"
 _PAGE = "recorder/docs/recorder.md"
 
@@ -164,6 +165,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     (directory / "meta.json.tmp").unlink(missing_ok=True)
     notes = Counter((directory / _NOTES).read_bytes())
     (directory / _NOTES).unlink()
+    reason = _taken(directory / _REASON)
     files = sorted(directory.glob("rank-*.mbt"))
     if not files:
         (directory / "meta.json").unlink(missing_ok=True)
@@ -175,9 +177,20 @@ def record(command: Sequence[str], directory: Path) -> Recording:
             records=0,
             size_bytes=0,
             state=None,
-            remarks=tuple(_why_nothing(command, flavour, status, notes)),
+            remarks=tuple(reason or _why_nothing(command, flavour, status, notes)),
         )
-    return look(directory, files, status, notes)
+    recording = look(directory, files, status, notes)
+    return replace(recording, remarks=(*recording.remarks, *reason))
+
+
+def _taken(path: Path) -> list[str]:
+    """Read why an MPI library could not be recorded, and remove the file."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    path.unlink()
+    return [f"not recorded: {text}"]
 
 
 def check_unused(directory: Path) -> None:
