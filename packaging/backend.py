@@ -92,7 +92,9 @@ def ship(tree: Path) -> None:
         else:
             shutil.copy(source, target)
     built = to / "recorder" / "build"
-    run("strip", "--strip-unneeded", str(built / "libmbrecord.so"))
+    # The build's identifier is computed from the debug information, which names the folder of the sources.
+    identifier = "--remove-section=.note.gnu.build-id"
+    run("strip", "--strip-unneeded", identifier, str(built / "libmbrecord.so"))
     run("strip", "--strip-debug", "--enable-deterministic-archives", str(built / "libmatchbench-record.a"))
 
 
