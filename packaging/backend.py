@@ -6,7 +6,9 @@ With SOURCE_DATE_EPOCH set, a second build of the wheel is equal; that of a sour
 """
 
 import gzip
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,6 +59,8 @@ SHIPPED = (
 """What the package needs of the repository besides itself, under the same names (`matchbench.shipped`)."""
 _BUILT = shutil.ignore_patterns("__pycache__", "build", "target")
 
+_LICENCE = re.compile("(un)?licen[cs]e|copying|copyright|notice", re.IGNORECASE)
+
 Settings = Mapping[str, object] | None
 
 
@@ -78,6 +82,7 @@ def build_wheel(
         for bill in tree.glob("*.dist-info/sboms/*.json"):
             bill.write_text(bill.read_text(encoding="utf-8").replace(f"{ROOT}/", ""), encoding="utf-8")
         ship(tree)
+        write_licences(tree)
         return pack(tree, Path(wheel_directory))
 
 
@@ -96,6 +101,27 @@ def ship(tree: Path) -> None:
     identifier = "--remove-section=.note.gnu.build-id"
     run("strip", "--strip-unneeded", identifier, str(built / "libmbrecord.so"))
     run("strip", "--strip-debug", "--enable-deterministic-archives", str(built / "libmatchbench-record.a"))
+
+
+def write_licences(tree: Path) -> None:
+    """Write the licence texts of the crates in the module, each text once, below the names of its crates."""
+    (bill,) = tree.glob("*.dist-info/sboms/*.json")
+    components = json.loads(bill.read_text(encoding="utf-8"))["components"]
+    compiled = {(each["name"], each["version"]) for each in components}
+    cargo = shutil.which("cargo") or "cargo"
+    words = [cargo, "metadata", "--format-version", "1", "--locked"]
+    said = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    crates: dict[str, list[str]] = {}
+    for package in json.loads(said)["packages"]:
+        if package["source"] and (package["name"], package["version"]) in compiled:
+            for path in sorted(Path(package["manifest_path"]).parent.iterdir()):
+                if _LICENCE.match(path.name) and path.is_file():
+                    names = crates.setdefault(path.read_text(encoding="utf-8"), [])
+                    names.append(f"{package['name']} {package['version']}: {package['license']}")
+    parts = sorted((sorted(set(names)), text) for text, names in crates.items())
+    line = "-" * 80
+    pages = ["\n".join([line, *names, line, text]) for names, text in parts]
+    (tree / "matchbench" / "_files" / "LICENCES-OF-CRATES").write_text("\n".join(pages), encoding="utf-8")
 
 
 def pack(tree: Path, wheel_directory: Path) -> str:

@@ -40,8 +40,8 @@ def command(name: str | None) -> None:
         tables.line(str(shipped.ROOT))
         tables.show(None, ["name", "what it is"], list(_FOLDERS.items()))
         return
-    path = shipped.ROOT / name
-    if not path.exists():
+    path = (shipped.ROOT / name).resolve()
+    if not path.is_relative_to(shipped.ROOT) or not path.exists():
         msg = f"{name}: found no such file in {shipped.ROOT}; `matchbench files` lists the folders"
         raise MatchbenchError(msg)
     tables.line(str(path))
