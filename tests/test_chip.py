@@ -60,7 +60,7 @@ def test_without_the_device_there_are_no_ports(capfd: pytest.CaptureFixture[str]
 
 def test_a_run_with_time_is_measured_and_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     counts, timeline, kanata = tmp_path / "run.json", tmp_path / "timeline.json", tmp_path / "run.kanata"
-    words = ["--mode", "timing", "--core", "inorder", "--json", str(counts), "--timeline", str(timeline)]
+    words = ["--mode", "timing", "--core", "inorder", "-o", str(counts), "--timeline", str(timeline)]
     assert chip(*words, "--kanata", "30000:30200", "--kanata-file", str(kanata), "move") == 0
     said = capfd.readouterr().err
     found = json.loads(counts.read_text())
@@ -104,7 +104,7 @@ def test_a_setting_changes_the_chip(tmp_path: Path) -> None:
     cycles = []
     for words in ([], ["--set", "directory=200"], ["--set", "moped.port_cycles=200"]):
         counts = tmp_path / "run.json"
-        chosen = ["--mode", "timing", "--core", "inorder", "--json", str(counts), "--force", *words]
+        chosen = ["--mode", "timing", "--core", "inorder", "-o", str(counts), "--force", *words]
         assert chip(*chosen, "pages") == 0
         (region,) = json.loads(counts.read_text())["regions"]
         cycles.append(region["cycles"])

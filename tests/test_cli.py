@@ -268,7 +268,7 @@ def test_a_flipped_bit_fails_the_check_and_names_the_record(
 
 
 def test_statistics_count_every_message(matchbench: Command, halo: mb.Trace) -> None:
-    done = matchbench("trace", "stats", halo.path, "--ranks")
+    done = matchbench("trace", "stats", halo.path, "--per-rank")
     assert (done.returncode, done.stderr) == (0, "")
     # Six neighbours on a periodic 2 x 2 x 2 grid, ten times, on eight ranks.
     assert "\nmessages sent       480, " in done.stdout

@@ -143,21 +143,21 @@ def test_a_parameter_and_a_limit_change_the_cycles(capfd: pytest.CaptureFixture[
         _, _, err = run(capfd, "run", MD5, "-c", "cortex_a72", "-s", f"memory_latency={latency}")
         cycles[latency] = counts(err)["cycles"]
     assert cycles[500] > cycles[50] + 450  # at least the first fetch
-    status, _, err = run(capfd, "run", MD5, "-c", "cortex_a72", "--cycles", "1000")
+    status, _, err = run(capfd, "run", MD5, "-c", "cortex_a72", "--limit", "1000")
     assert (status, counts(err)["cycles"]) == (1, 1000)
     executed = tables.count(counts(err)["instructions"])
     assert err.splitlines()[-1] == (
         f"matchbench: {MD5}: found it running after 1 000 cycles and {executed} instructions, "
-        "expected its end; raise --cycles"
+        "expected its end; raise --limit"
     )
 
 
 def test_a_program_without_end_stops_at_the_limit(endless: str, capfd: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capfd, "run", endless, "--cycles", "1500000", "--quiet")
+    status, out, err = run(capfd, "run", endless, "--limit", "1500000", "--quiet")
     assert (status, out) == (1, "")
     assert err == (
         f"matchbench: {endless}: found it running after 1 500 000 instructions, expected its end; "
-        "raise --cycles\n"
+        "raise --limit\n"
     )
 
 
@@ -353,7 +353,7 @@ BAD = [
     (["run", str(MD5), "--env", "NAME"], "--env: found `NAME`, expected NAME=VALUE"),
     (["run", str(MD5), "--memory", "1"], "memory of 1048576 bytes; expected at least "),
     (["run", str(MD5), "--memory", "0"], "found 0, expected a whole number from 1 to "),
-    (["run", str(MD5), "--cycles", "0"], "found 0, expected a whole number from 1 to "),
+    (["run", str(MD5), "--limit", "0"], "found 0, expected a whole number from 1 to "),
     (["run", str(MD5), "--kanata", "5:5", "-c", "smt1"], "found `5:5`, expected FROM:TO in cycles"),
     (
         ["run", str(MD5), "--kanata", "5:6"],
@@ -361,8 +361,8 @@ BAD = [
     ),
     (["run", str(MD5), "--kanata-file", "a"], "--kanata-file: needs --kanata; give both"),
     (
-        ["run", str(MD5), "-c", "smt1", "--kanata", "50:60", "--cycles", "50"],
-        "--kanata: found the first cycle 50, expected one below 50 (--cycles)",
+        ["run", str(MD5), "-c", "smt1", "--kanata", "50:60", "--limit", "50"],
+        "--kanata: found the first cycle 50, expected one below 50 (--limit)",
     ),
     (
         ["run", str(MD5), "-c", "smt1", "--kanata", "1:2", "--kanata-file", "/proc/none/a"],

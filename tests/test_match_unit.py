@@ -364,7 +364,7 @@ def test_a_profile_adds_up(matchbench: Command) -> None:
 def test_viewers_see_what_the_listing_shows(matchbench: Command, tmp_path: Path, program: str) -> None:
     slow = ("--set", "memory_latency=60")
     done = matchbench(
-        "match_unit", "trace", program, *INPUTS, *slow, "--kanata", "run.kanata", "--vcd", "run.vcd"
+        "match_unit", "trace", program, *INPUTS, *slow, "--kanata-file", "run.kanata", "--vcd-file", "run.vcd"
     )
     assert (done.returncode, done.stderr) == (0, "")
     setup = Setup(program, read_list(LIST), read_headers(HEADERS), parameters={"memory_latency": 60})
@@ -430,7 +430,7 @@ def test_a_window_shows_its_cycles_only(matchbench: Command) -> None:
 
 def test_the_listing_leads_to_a_breach_of_the_protocol(matchbench: Command, tmp_path: Path) -> None:
     (tmp_path / "stuck.mb").write_text("loop: wait || _ = in || goto loop\nnop\nnop\n")
-    done = matchbench("match_unit", "trace", "stuck.mb", *INPUTS, "--kanata", "stuck.kanata")
+    done = matchbench("match_unit", "trace", "stuck.mb", *INPUTS, "--kanata-file", "stuck.kanata")
     assert done.returncode == 1
     taken = 8 + 2 * 8  # the header and the two entries that are sent before an answer
     assert (done.stdout.count("took "), done.stdout.count("branch taken")) == (taken, taken)

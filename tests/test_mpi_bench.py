@@ -176,7 +176,7 @@ def test_bad_input_is_one_line_and_status_2(
 def test_a_failed_build_or_start_quotes_its_output(
     fake_mpi: Path, matchbench: Command, tmp_path: Path
 ) -> None:
-    bench = ("mpi", "bench", "--mpicc", fake_mpi / "mpicc", "--time-limit", HANG_S, "-o", "o")
+    bench = ("mpi", "bench", "--mpicc", fake_mpi / "mpicc", "--silence", HANG_S, "-o", "o")
     done = matchbench(*bench, FAKE_MPI="root")
     assert done.returncode == 2
     assert done.stderr == (
@@ -292,9 +292,7 @@ def test_results_have_the_keys_of_the_specification(measured: tuple[Path, str]) 
 def test_a_depth_that_hangs_or_crashes_ends_only_its_series(
     fake_mpi: Path, matchbench: Command, tmp_path: Path, how: str, reason: str
 ) -> None:
-    done = bench(
-        matchbench, fake_mpi, "--quick", "--series", "preposted", "--time-limit", HANG_S, FAKE_MPI=how
-    )
+    done = bench(matchbench, fake_mpi, "--quick", "--series", "preposted", "--silence", HANG_S, FAKE_MPI=how)
     assert done.returncode == 1
     whole = read(tmp_path / "o")
     assert list(whole["remarks"]) == ["preposted/tags"]

@@ -228,7 +228,7 @@ def test_an_interrupted_sweep_is_usable_and_continues_to_the_same_files(
 
 def test_a_time_limit_keeps_what_is_done(deep: mb.Trace, tmp_path: Path) -> None:
     run = SweepRun(
-        study_of(deep, limit_s=1e-9),
+        study_of(deep, budget_s=1e-9),
         [deep],
         workers=Here(),
         cache=Cache(tmp_path),
@@ -243,12 +243,12 @@ def test_a_sweep_that_reached_its_time_limit_continues_in_the_same_folder(
 ) -> None:
     words = ["sweep", str(deep.path), "-e", "cam_list", "--set", "cam=4,8", "--cache", str(tmp_path / "c")]
     words += ["-o", str(tmp_path / "o"), "--table-only"]
-    assert main([*words, "--time-limit", "0.000001 s"]) == 1
+    assert main([*words, "--budget", "0.000001 s"]) == 1
     assert capfd.readouterr().err == "matchbench: the time limit was reached; the same command continues\n"
     assert json.loads((tmp_path / "o" / "sweep.json").read_text())["variants"] == []
-    assert main([*words, "--time-limit", "1 h"]) == 0
+    assert main([*words, "--budget", "1 h"]) == 0
     assert len(json.loads((tmp_path / "o" / "sweep.json").read_text())["variants"]) == 2
-    assert main([*words, "--time-limit", "1 h"]) == 2
+    assert main([*words, "--budget", "1 h"]) == 2
 
 
 def test_combinations_that_contradict_themselves_and_repeat_others_are_left_out(deep: mb.Trace) -> None:
@@ -263,7 +263,9 @@ def test_a_random_sample_depends_on_the_seed_alone(deep: mb.Trace, tmp_path: Pat
     axes = (Axis(key="cam", values=VALUES), Axis(key="lists", values=("1", "2", "4", "8")))
     designs = (Design(name="cam", engine="cam_list", settings={}, axes=axes),)
     one, two, other = (
-        swept([deep], tmp_path, designs=designs, method="random", budget=5, seed=seed)[0].variants["variant"]
+        swept([deep], tmp_path, designs=designs, method="random", variants=5, seed=seed)[0].variants[
+            "variant"
+        ]
         for seed in (1, 1, 2)
     )
     assert one.to_list() == two.to_list() != other.to_list()
@@ -277,7 +279,7 @@ def test_an_optimizer_finds_the_best_and_repeats_itself(deep: mb.Trace, tmp_path
     fields: dict[str, Any] = {
         "designs": designs,
         "method": "optimizer",
-        "budget": 12,
+        "variants": 12,
         "objectives": ("time", "engine_entries"),
     }
     one, two = (swept([deep], cache, **fields)[0] for cache in (tmp_path, None))
@@ -319,7 +321,7 @@ def test_areas_of_hardware_come_before_published_ones(tmp_path: Path) -> None:
 
 def test_a_study_is_read_as_it_was_written(deep: mb.Trace, tmp_path: Path) -> None:
     study = study_of(
-        deep, method="random", budget=7, seed=3, limit_s=90.0, objectives=("latency", "engine_entries")
+        deep, method="random", variants=7, seed=3, budget_s=90.0, objectives=("latency", "engine_entries")
     )
     (tmp_path / "study.toml").write_text(study.text(tmp_path))
     again = read_study(tmp_path / "study.toml")
@@ -355,14 +357,17 @@ STUDY = '[sweep]\ntraces = ["t"]\n[[design]]\nengine = "cam_list"\nvary = ["cam=
         ),
         (STUDY.replace("cam=1,2", "cam"), "design.vary: found `cam`, expected KEY=VALUE"),
         (STUDY.replace("engine =", "name ="), "design: found no `engine`, expected"),
-        (STUDY.replace("traces", "budget = -1\ntraces"), "budget: found -1, expected a number of variants"),
         (
-            STUDY.replace("traces", "budget = 1.5\ntraces"),
-            "sweep.budget: found a number, `1.5`, expected a whole",
+            STUDY.replace("traces", "variants = -1\ntraces"),
+            "variants: found -1, expected a number of variants",
         ),
         (
-            STUDY.replace("traces", 'time_limit = "soon"\ntraces'),
-            "sweep.time_limit: found `soon`, expected a time",
+            STUDY.replace("traces", "variants = 1.5\ntraces"),
+            "sweep.variants: found a number, `1.5`, expected a whole",
+        ),
+        (
+            STUDY.replace("traces", 'budget = "soon"\ntraces'),
+            "sweep.budget: found `soon`, expected a time",
         ),
         (
             STUDY.replace("traces", 'method = "all"\ntraces'),
@@ -416,11 +421,11 @@ def test_a_damaged_study_is_refused(text: str, message: str, tmp_path: Path) -> 
         (["--set", "cam=0,1"], "engine `cam_list`: parameter `cam`: found `0`, expected "),
         (["--set", "cam=1,many"], "engine `cam_list`: parameter `cam`: found `many`, expected "),
         (
-            ["--set", "cam=1..8 *2", "--budget", "3"],
+            ["--set", "cam=1..8 *2", "--variants", "3"],
             "the grid has 4 variants, expected at most 3; take fewer",
         ),
-        (["--budget", "0"], "budget: found 0, expected a number of variants, 1 or more"),
-        (["--time-limit", "0 s"], "--time-limit: found `0 s`, expected a time above 0"),
+        (["--variants", "0"], "variants: found 0, expected a number of variants, 1 or more"),
+        (["--budget", "0 s"], "--budget: found `0 s`, expected a time above 0"),
         (["--method", "best"], "unknown method `best`; expected one of: grid, random, optimizer"),
         (["--plots", "--table-only"], "--plots: cannot be combined with --table-only; give one of them"),
         (["-e", "host_native"], "design `host_native:"),

@@ -3,31 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import click
 
 from matchbench.cli import cli
+from matchbench.cli.tree import contexts
 
 
 @cache
 def commands() -> dict[str, click.Command]:
     """Return every command by its words, `trace check`; importing them takes most of the time of a start."""
-    return dict(_below(cli, [], None))
-
-
-def _below(
-    command: click.Command, words: list[str], parent: click.Context | None
-) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(command, info_name=words[-1] if words else "matchbench", parent=parent)
-    if not isinstance(command, click.Group):
-        yield " ".join(words), command
-        return
-    for name in command.list_commands(context):
-        below = command.get_command(context, name)
-        assert below is not None
-        yield from _below(below, [*words, name], context)
+    return {
+        " ".join(words[1:]): context.command
+        for words, context in contexts(cli)
+        if not isinstance(context.command, click.Group)
+    }
 
 
 def name_of(parameter: click.Parameter) -> str:

@@ -65,7 +65,7 @@ OUTPUTS: dict[tuple[str, str], Output] = {
     ("mpi bench", "--output"): _directory(
         "mpi bench + --mpicc fake/bin/mpicc --depths 0,4 --repetitions 2 --table-only -o @ -- fake/bin/mpirun"
     ),
-    ("chip run", "--json"): Output(f"{_CHIP} --json @ {_MOPED}", "a.json"),
+    ("chip run", "--output"): Output(f"{_CHIP} -o @ {_MOPED}", "a.json"),
     ("chip run", "--timeline"): Output(f"{_TIMED} --timeline @ {_MOPED}", "a.json"),
     ("chip run", "--kanata-file"): Output(f"{_TIMED} --kanata 10:20 --kanata-file @ {_MOPED}", "a.kanata"),
     ("netproc compare", "--output"): Output("netproc compare null -a smt1 --packets 9 -o @", "a.csv"),
@@ -82,8 +82,12 @@ OUTPUTS: dict[tuple[str, str], Output] = {
     ("match_unit asm", "--output"): Output(f"match_unit asm {_EXAMPLES}/first.mb -o @", "a.img"),
     ("match_unit new", "PATH"): Output("match_unit new @", "a.mb"),
     ("match_unit run", "--output"): Output(f"match_unit run {_UNIT} -o @", "a.json"),
-    ("match_unit trace", "--kanata"): Output(f"match_unit trace {_UNIT} -q --kanata @", "a.kanata"),
-    ("match_unit trace", "--vcd"): Output(f"match_unit trace {_UNIT} -q --vcd @", "a.vcd"),
+    ("match_unit trace", "--kanata-file"): Output(
+        f"match_unit trace {_UNIT} --no-listing --kanata-file @", "a.kanata"
+    ),
+    ("match_unit trace", "--vcd-file"): Output(
+        f"match_unit trace {_UNIT} --no-listing --vcd-file @", "a.vcd"
+    ),
 }
 """Parameter -> how it is tried."""
 
@@ -95,7 +99,7 @@ ELSEWHERE = {
 }
 """Parameters that have no cases here, and why."""
 
-_NAMES = {"--output", "--plot", "--json", "--timeline", "--kanata-file", "--vcd", "--trace"}
+_NAMES = {"--output", "--plot", "--timeline", "--kanata-file", "--vcd-file", "--trace"}
 _CONTINUED = ".unfinished"
 """The end of the names of files by which the next run of `mpi bench` continues."""
 _KILLS = (0.3, 0.8)  # parts of the time of a run

@@ -222,14 +222,14 @@ NO_FILES = {
     *("--set", "--network", "--network-set", "--poll-work", "--collective", "--cluster", "--cluster-set"),
     *("--method", "--objectives", "--env", "--core", "--design", "--preset", "--architecture", "--series"),
     *("--label", "--id", "--system", "--verdict", "--cc", "--mpicc", "--budget", "--shrink-limit"),
-    *("--time-limit", "--depths", "--cycles", "-x", "--mix", "--sizes", "--rate", "--packets"),
+    *("--silence", "--depths", "--cycles", "-x", "--mix", "--sizes", "--rate", "--packets"),
     *("--mean-burst", "--connections", "--flows", "--datagram-bytes", "--ipv6-percent", "--vlan-percent"),
     *("--ahead", "--all-to-all-bytes", "--all-to-all-every", "--application", "--blocks", "--bytes"),
     *("--bytes-max", "--bytes-min", "--compute", "--degree", "--depth", "--depth-max", "--grid-x"),
     *("--grid-y", "--grid-z", "--iterations", "--messages", "--neighbours", "--order", "--position"),
     *("--queue", "--source", "--sources"),
     *("NAME", "PAPERS", "CORE", "ARCHITECTURE", "ARGUMENTS", "LAUNCHER", "WORDS"),
-    *("--output", "--plot", "--kanata", "--kanata-file", "--vcd", "--json", "--timeline", "--trace"),
+    *("--output", "--plot", "--kanata", "--kanata-file", "--vcd-file", "--timeline", "--trace"),
     *("--cache", "--matchbench", "PATH"),
 }
 """Parameters that take no file to read: settings and names, words for other programs, and what is written."""

@@ -12,15 +12,20 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.chip import report as chip_report
 from matchbench.chip.end import exit_status
-from matchbench.chip.files import OutputFiles
+from matchbench.chip.files import OutputFiles, counts_of
 from matchbench.chip.program import read_program
 from matchbench.chip.trace import ChipTrace
-from matchbench.cli.program_options import check_environment, environment_option, kanata_option
+from matchbench.cli.program_options import (
+    check_environment,
+    environment_option,
+    kanata_option,
+    program_output,
+)
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.usage import Choice
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.native_types import ChipRun, Parameter
 from matchbench.parameters import distribute, parse_assignments
 from matchbench.parameters import show as show_parameters
@@ -188,7 +193,7 @@ def protocol(design: str, migratory: bool) -> None:
     "[100 million; 5 million with time]",
 )
 @click.option(
-    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all counts."
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write all counts to FILE.json."
 )
 @click.option(
     "--timeline",
@@ -209,7 +214,6 @@ def protocol(design: str, migratory: bool) -> None:
     help="Write a trace of the MPI calls, for `matchbench compare`. PROGRAM must contain the "
     "recorder (mpicc-chip --record).",
 )
-@click.option("--quiet", is_flag=True, help="Print no counts.")
 def run(
     program: Path,
     arguments: tuple[str, ...],
@@ -226,7 +230,7 @@ def run(
     environment: tuple[str, ...],
     limit: int | None,
     patience: int | None,
-    json_file: Path | None,
+    output: Path | None,
     timeline: Path | None,
     kanata: tuple[int, int] | None,
     kanata_file: Path | None,
@@ -234,10 +238,9 @@ def run(
     *,
     migratory: bool,
     force: bool,
-    quiet: bool,
 ) -> int:
     """Run PROGRAM to its end and print instructions, cycles and the counts of the devices."""
-    files = OutputFiles.of(json_file, timeline, kanata, kanata_file, mode=mode)
+    files = OutputFiles.of(output, timeline, kanata, kanata_file, mode=mode)
     files.check(force=force)
     check_environment(environment)
     used = design if transport == "moped" else None
@@ -259,7 +262,7 @@ def run(
         variables += trace.prepare(["matchbench", "chip", "run", str(program), *arguments])
     sys.stdout.flush()
     start = time.monotonic()
-    with _errors_of(program), chip_report.progress() as tell:
+    with _errors_of(program), program_output(), chip_report.progress() as tell:
         found = _native.run_on_chip(
             file,
             arguments=[str(program), *arguments],
@@ -285,7 +288,9 @@ def run(
         tables.note(found["messages"].removesuffix("\n"))
     wrong = chip_report.without_cycles(found, kanata) if kanata is not None else None
     files.write(found, seconds, diagram=None if wrong else found["kanata"], force=force)
-    if not quiet:
+    if document.is_collected():
+        document.become(counts_of(found, seconds))
+    elif not document.is_quiet():
         if mode != "functional":
             chip_report.show(found)
         _show_counts(found, seconds)

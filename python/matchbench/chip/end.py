@@ -32,12 +32,12 @@ def exit_status(program: Path, found: ChipRun, limit: str, wrong: str | None) ->
     """
     if found["different_messages"]:
         for line in found["differences"]:
-            tables.remark(f"{program}: {line}")
-        tables.remark(f"{program}: {found['different_messages']} messages arrived damaged")
+            tables.warn(f"{program}: {line}")
+        tables.warn(f"{program}: {found['different_messages']} messages arrived damaged")
         return FAILED
     for rank, status in sorted(found["ranks"]):
         if status:
-            tables.remark(f"{program}: rank {rank}: status {status}")
+            tables.warn(f"{program}: rank {rank}: status {status}")
     if found["status"] is not None:
         return _status(program, found, wrong)
     _say_why_it_stopped(program, found, limit)
@@ -52,7 +52,7 @@ def _say_why_it_stopped(program: Path, found: ChipRun, limit: str) -> None:
         "fault": found["fault"],
         "interrupted": "interrupted",
     }
-    tables.remark(f"{program}: {reasons[found['end']]}")
+    tables.warn(f"{program}: {reasons[found['end']]}")
     for line in found["waiting"]:
         tables.note(f"  {line}")
 
@@ -64,7 +64,7 @@ def _status(program: Path, found: ChipRun, wrong: str | None) -> int:
         return FAILED
     if status == 0 and set(_UNKNOWN_CALL.findall(found["messages"])) - _TIMERS:
         what = "found a system call that the kernel does not have, without which the program continued"
-        tables.remark(f"{program}: {what}; expected those of moped/kernel/README.md")
+        tables.warn(f"{program}: {what}; expected those of moped/kernel/README.md")
         return FAILED
     if status == 0 and wrong:
         msg = f"--kanata: {wrong}"

@@ -11,10 +11,12 @@ from matchbench import MatchbenchError
 from matchbench.display.output import check_file, write_files
 from matchbench.native_types import ChipRun
 
+_DIAGRAMS = {"timeline", "kanata"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:
-    """The files of the options --json, --timeline and --kanata; None for one that is not asked for."""
+    """The files of the options --output, --timeline and --kanata; None for one that is not asked for."""
 
     counts: Path | None
     timeline: Path | None
@@ -82,6 +84,10 @@ class OutputFiles:
         pairs = ((self.timeline, found["timeline"]), (self.diagram, diagram))
         contents = {file: text for file, text in pairs if file is not None and text is not None}
         if self.counts is not None:
-            counts = {name: value for name, value in found.items() if name not in {"timeline", "kanata"}}
-            contents[self.counts] = json.dumps({**counts, "seconds": seconds}, indent=1) + "\n"
+            contents[self.counts] = json.dumps(counts_of(found, seconds), indent=1) + "\n"
         write_files(contents, force=force)
+
+
+def counts_of(found: ChipRun, seconds: float) -> dict[str, object]:
+    """Return all that a run gave but its diagrams, and how long it took."""
+    return {**{name: value for name, value in found.items() if name not in _DIAGRAMS}, "seconds": seconds}

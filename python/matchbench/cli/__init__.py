@@ -22,7 +22,7 @@ import click
 from matchbench import MatchbenchError, __version__
 from matchbench.cli.usage import Group, usage_message
 from matchbench.cli.values import refuse_empty
-from matchbench.display import tables
+from matchbench.display import document, tables
 
 COMMANDS = {
     "record": ("record.command", "Run an MPI program and record its calls as a trace."),
@@ -55,6 +55,10 @@ COMMANDS = {
         "shipped.command",
         "Print where the files are that come with matchbench: traces, pages, examples.",
     ),
+    "completion": (
+        "cli.completion_command",
+        "Print the script that completes command lines in a shell: bash, zsh, fish.",
+    ),
 }
 """Command -> its module below `matchbench`, and its line in the overview."""
 
@@ -63,7 +67,7 @@ _LEAST_BYTES = 1280 << 20
 """Address space that libraries of tables and plots reserve for their threads; without it they abort."""
 
 BAD_INPUT = 2
-_COMPLETE = "_MATCHBENCH_COMPLETE"
+COMPLETE = "_MATCHBENCH_COMPLETE"
 """Set by the shell when it completes a word; the name is click's."""
 _BY_SIGNAL = 128
 
@@ -122,14 +126,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A process started with a closed standard stream has none; its output is discarded.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
-    if instruction := os.environ.get(_COMPLETE):
+    if instruction := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "matchbench", _COMPLETE, instruction)
+        return shell_complete(cli, {}, "matchbench", COMPLETE, instruction)
+    document.begin()
     try:
         words = list(sys.argv[1:] if argv is None else argv)
         with _orderly_end(), cli.make_context("matchbench", words) as context:
-            status = cli.invoke(context)
+            status = _invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -161,6 +166,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _refuse("terminated")
         return _BY_SIGNAL + ended.number
     return status if isinstance(status, int) else 0
+
+
+def _invoke(context: click.Context) -> object:
+    """Run the command, and print its document, if there is one."""
+    try:
+        status = cli.invoke(context)
+    except click.exceptions.Exit as done:
+        status = done.exit_code
+    if status != BAD_INPUT and (text := document.finished()):
+        tables.write(text)
+    return status
 
 
 def _check_memory() -> None:

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Options of commands that run a program on a simulated processor."""
 
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
 import click
 
 from matchbench import MatchbenchError
+from matchbench.display import document
 
 _MOST_KANATA = 1_000_000  # cycles; the diagram is kept in memory
 
@@ -46,3 +52,19 @@ def check_environment(environment: tuple[str, ...]) -> None:
         if "=" not in variable:
             msg = f"--env: found `{variable}`, expected NAME=VALUE"
             raise MatchbenchError(msg)
+
+
+@contextlib.contextmanager
+def program_output() -> Iterator[None]:
+    """Send the output of a program to standard error, if standard output is for a JSON document."""
+    sys.stdout.flush()
+    if not document.is_collected():
+        yield
+        return
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

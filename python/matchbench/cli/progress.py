@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from matchbench.display.document import is_quiet
 from matchbench.display.tables import printable
 from matchbench.native_types import Progress as Tell
 
@@ -29,7 +30,9 @@ def progress_bar(what: str) -> Iterator[Tell]:
         TimeRemainingColumn(),
     )
     console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=is_quiet() or not console.is_terminal
+    ) as bar:
         task = bar.add_task(printable(what), total=None)
 
         def tell(done: int, total: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from matchbench import _native
+from matchbench.cli import complete
 from matchbench.cli.set_option import of_network, set_option
 from matchbench.cli.usage import Choice
 from matchbench.cli.values import Number
@@ -30,7 +31,12 @@ OPTIONS = {
 def replay_options(function: Function) -> Function:
     """Add the options of a replay; :func:`replay_config` takes their values."""
     decorators = [
-        click.option("--network", metavar="PRESET", help=f"Network preset. [{_native.networks()[0][0]}]"),
+        click.option(
+            "--network",
+            metavar="PRESET",
+            shell_complete=complete.NETWORK,
+            help=f"Network preset. [{_native.networks()[0][0]}]",
+        ),
         set_option(
             of_network,
             declarations=("--network-set",),

@@ -7,6 +7,7 @@ import click
 
 from matchbench._native import unknown_name
 from matchbench.cli.values import refuse_empty
+from matchbench.display import document
 
 
 class Choice(click.Choice[str]):
@@ -17,10 +18,63 @@ class Choice(click.Choice[str]):
         return unknown_name("value", str(value), self.choices)
 
 
+def _collect(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        document.collect(ctx.command_path)
+
+
+def _be_quiet(_ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        document.be_quiet()
+
+
+SHARED = (
+    click.Option(
+        ["--json"],
+        is_flag=True,
+        expose_value=False,
+        callback=_collect,
+        help="Print the results as one JSON document (docs/output.md).",
+    ),
+    click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=_be_quiet,
+        help="Print no progress and no remarks.",
+    ),
+)
+"""Options of every command."""
+
+
+class Command(click.Command):
+    """A command, which has the options of every command."""
+
+    shared: tuple[click.Option, ...] = SHARED
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return its own parameters, then the shared ones, then `--help`."""
+        own = super().get_params(ctx)
+        at = len(self.params)
+        return [*own[:at], *self.shared, *own[at:]]
+
+
+class Passing(Command):
+    """A command that passes on the output of another program, and so prints no document."""
+
+    shared = SHARED[1:]
+
+
 class Group(click.Group):
     """A group of commands."""
 
     kind = "command"
+    command_class = Command
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options of every command too, if the group does something without a command."""
+        own = super().get_params(ctx)
+        return [*SHARED, *own] if self.invoke_without_command else own
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Find a command, whose options take no empty text."""

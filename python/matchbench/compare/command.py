@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matchbench._native import MatchbenchError
+from matchbench.cli import complete
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
@@ -30,6 +32,7 @@ CHECK_FAILED = 1
 
 
 @click.command(
+    cls=Command,
     name="compare",
     epilog="""
     Examples:
@@ -55,6 +58,7 @@ CHECK_FAILED = 1
     "--engine",
     "engines",
     metavar="NAME[:PRESET]",
+    shell_complete=complete.ENGINE,
     multiple=True,
     help="An engine, a preset or an engine's file; repeatable. "
     "[one preset of each engine whose simulation is fast]",
@@ -169,4 +173,4 @@ def _show(comparison: Comparison) -> None:
                 tables.line()
     with tables.ignoring_closed_pipe():
         for text in summary.remark_lines(comparison.remarks):
-            tables.remark(text)
+            tables.warn(text)

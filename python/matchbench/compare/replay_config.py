@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.arguments import FLAG, MAPPING, NUMBER, TEXT, expect, one_of
 from matchbench.native_types import Rules, Value
+
+_KINDS = {
+    "network": TEXT,
+    "network_parameters": MAPPING,
+    "cpu_scale": NUMBER,
+    "free_wildcards": FLAG,
+    "recorded_polls": FLAG,
+    "poll_work_ns": NUMBER,
+    "collectives": MAPPING,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +53,9 @@ class ReplayConfig:
     collectives: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check ranges and names."""
+        """Check types, ranges and names."""
+        for name, kind in _KINDS.items():
+            expect(name, getattr(self, name), kind)
         if not 0 <= self.cpu_scale <= 1e6:
             msg = f"cpu_scale: found {self.cpu_scale}, expected 0 to 1000000"
             raise MatchbenchError(msg)
@@ -67,3 +80,6 @@ class ReplayConfig:
             "poll_work_ns": self.poll_work_ns,
             "collectives": sorted(self.collectives.items()),
         }
+
+
+CONFIG = one_of("a ReplayConfig", ReplayConfig)

@@ -3,23 +3,26 @@
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 
 from matchbench import interruptible
-from matchbench._native import Engine, MatchbenchError, Network
+from matchbench._native import Engine, Network
+from matchbench.arguments import CALLBACK, COUNT, FLAG, checked
 from matchbench.compare import coverage, intervals, reference
 from matchbench.compare.comparison import Comparison, Remark
-from matchbench.compare.replay_config import ReplayConfig
+from matchbench.compare.replay_config import CONFIG, ReplayConfig
 from matchbench.compare.result_tables import REFERENCE, gather, label_of
 from matchbench.engines import own_engines
-from matchbench.engines.selection import choose_engines, refuse_doubles
+from matchbench.engines.selection import ENGINES, EngineName, engines_of, refuse_doubles
 from matchbench.native_types import Progress, Report
-from matchbench.trace.trace import Trace
+from matchbench.trace.trace import TRACES, Trace, Traces, opened
 
 
+@checked(traces=TRACES, engines=ENGINES, config=CONFIG, repeat=FLAG, jobs=COUNT, progress=CALLBACK)
 def compare(
-    traces: Trace | Sequence[Trace],
-    engines: Sequence[str | type | Engine] = (),
+    traces: Traces,
+    engines: EngineName | Sequence[EngineName] = (),
     *,
     config: ReplayConfig | None = None,
     repeat: bool = False,
@@ -35,10 +38,11 @@ def compare(
     Parameters
     ----------
     traces
-        What to replay; each is checked first.
+        What to replay: a trace or a path, or several; each is checked first.
     engines
-        `engine`, `engine:preset`, a path or class as in :func:`engine`, or what :func:`engine` and
-        :func:`choose_engines` return; those of :func:`choose_engines` without arguments if there is none.
+        One or several: `engine`, `engine:preset`, a path or class as in :func:`engine`, or what
+        :func:`engine` and :func:`choose_engines` return; those of :func:`choose_engines` without arguments
+        if there is none.
     config
         How to replay.
     repeat
@@ -58,25 +62,29 @@ def compare(
     MatchbenchError
         When a trace is defective, or an engine or a parameter is wrong, or a user-defined engine does not
         keep MPI's order, or recordings cannot be of one program.
+    TypeError
+        When an argument is of another type.
 
     Examples
     --------
-    >>> trace = Trace.open("traces/halo3d.tar.xz")  # doctest: +SKIP
-    >>> compare(trace, ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
+    >>> compare("traces/halo3d.tar.xz", ["ideal", "linear:qsnet2"]).results  # doctest: +SKIP
     """
-    config = config or ReplayConfig()
-    traces = [traces] if isinstance(traces, Trace) else list(traces)
-    names = [trace.name for trace in traces]
-    if doubled := next((name for name in names if names.count(name) > 1), None):
-        msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
-        raise MatchbenchError(msg)
+    chosen = engines_of(engines)
+    with ExitStack() as stack:
+        return _compare(opened(traces, stack), chosen, config or ReplayConfig(), repeat, jobs, progress)
+
+
+def _compare(
+    traces: list[Trace],
+    chosen: list[Engine],
+    config: ReplayConfig,
+    repeat: bool,
+    jobs: int,
+    progress: Progress | None,
+) -> Comparison:
     if repeat:
         intervals.check(traces)
     network = Network(config.network, **config.network_parameters)
-    chosen = [engine for engine in engines if isinstance(engine, Engine)]
-    chosen += [Engine(engine) for engine in engines if isinstance(engine, type)]
-    specs = [engine for engine in engines if isinstance(engine, str)]
-    chosen += choose_engines(specs) if specs or not chosen else []
     if REFERENCE not in [label_of(engine) for engine in chosen]:
         chosen.insert(0, Engine(REFERENCE))
     for trace in traces:

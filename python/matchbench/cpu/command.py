@@ -11,11 +11,17 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native
-from matchbench.cli.program_options import check_environment, environment_option, kanata_option
+from matchbench.cli import complete
+from matchbench.cli.program_options import (
+    check_environment,
+    environment_option,
+    kanata_option,
+    program_output,
+)
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.display.output import check_file, write_files
 from matchbench.input import read_bytes
 from matchbench.native_types import ProgramRun, Progress
@@ -45,7 +51,7 @@ _BETWEEN_PROGRESS = 0.2
       matchbench cpu show cortex_a72
       matchbench cpu run rv64ud-p-fadd --unit-test
 
-    Exit status of `run`: that of the program; 1 if it cannot continue or reaches --cycles; 2 bad input.
+    Exit status of `run`: that of the program; 1 if it cannot continue or reaches --limit; 2 bad input.
     """,
 )
 def command() -> None:
@@ -65,12 +71,19 @@ def command() -> None:
 
     PROGRAM is a static ELF file for RV64GC, of C, C++ or Fortran. It sees the files of this machine, and no
     environment variables but those of --env. Its output goes to standard output, the counts to standard
-    error. Without --cycles there is no limit; Ctrl-C ends the run.
+    error. Without --limit there is no limit; Ctrl-C ends the run.
     """,
 )
 @click.argument("program", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1)
-@click.option("-c", "--core", default="functional", show_default=True, help="The core model.")
+@click.option(
+    "-c",
+    "--core",
+    default="functional",
+    show_default=True,
+    shell_complete=complete.CORE,
+    help="The core model.",
+)
 @set_option(
     lambda ctx: named(_native.core_parameters(ctx.params.get("core") or "functional", [])),
     help="Set a parameter of the core; repeatable. `cpu show CORE` lists them.",
@@ -85,7 +98,7 @@ def command() -> None:
 )
 @environment_option
 @click.option(
-    "--cycles",
+    "--limit",
     metavar="N",
     type=Whole(1),
     help="Stop after N cycles (functional model: instructions).",
@@ -95,7 +108,6 @@ def command() -> None:
     "--kanata-file", metavar="FILE", type=click.Path(path_type=Path), help="File of --kanata. [cpu.kanata]"
 )
 @click.option("--unit-test", is_flag=True, help="PROGRAM is a public RISC-V unit test, rv64u*.")
-@click.option("--quiet", is_flag=True, help="Print no counts.")
 @click.option("--force", is_flag=True, help="Replace an earlier file.")
 def run(
     program: Path,
@@ -104,12 +116,11 @@ def run(
     parameters: tuple[str, ...],
     memory: int,
     environment: tuple[str, ...],
-    cycles: int | None,
+    limit: int | None,
     kanata: tuple[int, int] | None,
     kanata_file: Path | None,
     *,
     unit_test: bool,
-    quiet: bool,
     force: bool,
 ) -> int:
     """Run PROGRAM to its end and print instructions, cycles and misses."""
@@ -125,8 +136,8 @@ def run(
         if core == "functional":
             msg = "--kanata: cannot be combined with --core functional, which has no cycles; choose another"
             raise MatchbenchError(msg)
-        if cycles is not None and cycles <= kanata[0]:
-            msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {cycles} (--cycles)"
+        if limit is not None and limit <= kanata[0]:
+            msg = f"--kanata: found the first cycle {kanata[0]}, expected one below {limit} (--limit)"
             raise MatchbenchError(msg)
         check_file(diagram_file, force=force)
     check_environment(environment)
@@ -134,7 +145,7 @@ def run(
     sys.stdout.flush()
     start = time.monotonic()
     try:
-        with _progress(core) as progress:
+        with program_output(), _progress(core) as progress:
             found = _native.run_program(
                 file,
                 arguments=[os.fsencode(word) for word in (str(program), *arguments)],
@@ -142,7 +153,7 @@ def run(
                 core=core,
                 settings=settings,
                 memory=memory * _MIB,
-                cycles=cycles,
+                cycles=limit,
                 kanata=kanata,
                 progress=progress,
             )
@@ -151,9 +162,13 @@ def run(
     seconds = time.monotonic() - start
     if found["kanata"] is not None:
         write_files({diagram_file: found["kanata"]}, force=force)
-    if not quiet:
+    if document.is_collected():
+        document.become(
+            {"core": core, "counts": dict(found["counts"]), "status": found["status"], "seconds": seconds}
+        )
+    elif not document.is_quiet():
         _show_counts(core, found["counts"], seconds)
-    status = _status(program, core, cycles, found)
+    status = _status(program, core, limit, found)
     if kanata is not None and found["kanata"] is None and found["failure"] is None:
         end = dict(found["counts"])["cycles"]
         msg = f"--kanata: found the end of the program in cycle {end}, expected it after cycle {kanata[0]}"
@@ -172,7 +187,7 @@ def _refuse_beside_unit_test(context: click.Context) -> None:
     given = click.core.ParameterSource.COMMANDLINE
     for parameter in context.command.params:
         name = str(parameter.name)
-        if name not in {"program", "unit_test", "quiet"} and context.get_parameter_source(name) == given:
+        if name not in {"program", "unit_test"} and context.get_parameter_source(name) == given:
             word = max(parameter.opts, key=len)  # the long form of an option
             msg = f"--unit-test: cannot be combined with {word}; give one of them"
             raise MatchbenchError(msg)
@@ -207,7 +222,7 @@ def _progress(core: str) -> Iterator[Progress | None]:
 def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> int:
     """Name why the program has no status of its own; return the exit status."""
     if found["failure"] is not None:
-        tables.remark(f"{program}: {found['failure']}")
+        tables.warn(f"{program}: {found['failure']}")
         return CHECK_FAILED
     if found["status"] is None:
         unit = "instructions" if core == "functional" else "cycles"
@@ -215,7 +230,7 @@ def _status(program: Path, core: str, limit: int | None, found: ProgramRun) -> i
         executed = tables.count(dict(found["counts"])["instructions"])
         after = f"{reached} {unit}" + ("" if core == "functional" else f" and {executed} instructions")
         running = f"found it running after {after}, expected its end"
-        tables.remark(f"{program}: {running}; raise --cycles")
+        tables.warn(f"{program}: {running}; raise --limit")
         return CHECK_FAILED
     return int(found["status"])
 
@@ -249,7 +264,7 @@ def _unit_test(program: Path, file: bytes) -> int:
 
 
 @command.command()
-@click.argument("core")
+@click.argument("core", shell_complete=complete.CORE)
 def show(core: str) -> None:
     """List the parameters of CORE, with unit, range, meaning and source."""
     show_parameters(core, _native.core_parameters(core, []))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Aligned text tables on standard output, with colours on a terminal only.
+"""Aligned text tables on standard output, with colours on a terminal only, or as JSON (`document`).
 
 rich is imported when something is printed, so that `--help` is fast.
 """
@@ -15,6 +15,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from matchbench.display import document
+from matchbench.display.document import Shown
+
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _ENDLESS = 100_000  # columns; the width of anything but a terminal
+_NAMED = 6  # columns of a table that are named as omitted
 _GAP = 2  # columns between two cells
 # Control characters, marks of direction and ends of lines (Unicode Annex 9), bytes that are not UTF-8.
 _CODES = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff"
@@ -42,7 +46,8 @@ def show(
 ) -> None:
     """Print a table.
 
-    On a narrow terminal, long text is folded and spare columns are omitted; numbers are never cut.
+    On a narrow terminal, long text is folded, and spare columns are omitted, then others from the right,
+    which a line names. Numbers are never cut.
 
     Parameters
     ----------
@@ -55,13 +60,17 @@ def show(
     spare
         Positions of columns that a narrow terminal omits: sets in the order in which they are omitted.
     """
+    rows = list(rows)
+    headings = [column.removeprefix(">") for column in columns]
+    if document.add_table(title, headings, rows):
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=sys.stdout, highlight=False)
     edge = console.width if console.is_terminal else _ENDLESS
-    cells = [[column.removeprefix(">") for column in columns]]
+    cells = [headings]
     cells += [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in cells) for at in range(len(columns))]
     kept = list(range(len(columns)))
@@ -69,6 +78,9 @@ def show(
         if _width([widths[at] for at in kept]) > edge:
             kept = [at for at in kept if at not in positions]
     folding = {at for at in kept if widths[at] > _WORDS and not columns[at].startswith(">")}
+    cut: list[int] = []
+    while len(kept) > 1 and _width([_WORDS if at in folding else widths[at] for at in kept]) > edge:
+        cut.insert(0, kept.pop())
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for at in kept:
         table.add_column(
@@ -83,14 +95,35 @@ def show(
     if title:
         line(title, style="bold")
     _print(table, max(edge, least))
+    if cut:
+        names = listed_columns([headings[at] for at in cut])
+        paragraph(f"Not shown, since the terminal has {edge} columns: {names}. `--json` has all.")
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """Name the first of some columns, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def fields(rows: Iterable[tuple[str, object]]) -> None:
+    """Print named values, a line each."""
+    rows = list(rows)
+    if document.add_fields(rows):
+        return
+    width = max((len(name) for name, _ in rows), default=0) + _GAP
+    for name, value in rows:
+        line(f"{name:<{width}}{value}")
 
 
 def _width(columns: Sequence[int]) -> int:
-    return sum(columns) + _GAP * len(columns)
+    return sum(columns) + _GAP * (len(columns) - 1)
 
 
 def line(text: str = "", *, style: str = "") -> None:
     """Print a line, or several."""
+    if document.add_text(text):
+        return
     from rich.text import Text
 
     _print(Text("\n".join(map(printable, text.split("\n"))), style=style))
@@ -98,6 +131,8 @@ def line(text: str = "", *, style: str = "") -> None:
 
 def paragraph(text: str) -> None:
     """Print a sentence, on a terminal broken between words."""
+    if document.add_text(text):
+        return
     from rich.console import Console
 
     console = Console(file=sys.stdout)
@@ -131,22 +166,32 @@ def cell_text(cell: object) -> object:
 
 
 def remark(text: str) -> None:
-    """Print a line on standard error that begins with the command's name."""
+    """Print a line on standard error that begins with the command's name; none with `--quiet`."""
+    if not document.is_quiet():
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error that begins with the command's name, with `--quiet` too."""
+    document.add_remark(text)
     sys.stderr.write(f"matchbench: {printable(text)}\n")
 
 
 def note(text: str) -> None:
-    """Print a line, or several, on standard error."""
+    """Print a line, or several, on standard error, with `--quiet` too."""
     sys.stderr.write(f"{in_lines(text)}\n")
 
 
 def write(text: str) -> None:
     """Print whole lines as they are."""
-    sys.stdout.write(in_lines(text))
+    if not document.add_text(text):
+        sys.stdout.write(in_lines(text))
 
 
 def progress(text: str) -> None:
-    """Replace the last line of the terminal on standard error."""
+    """Replace the last line of the terminal on standard error; not with `--quiet`."""
+    if document.is_quiet():
+        return
     sys.stderr.write(f"\r\x1b[K{printable(text)}")
     sys.stderr.flush()
 
@@ -197,37 +242,37 @@ def discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def count(number: int) -> str:
+def count(number: int) -> Shown:
     """Format a whole number with groups of three digits: 1 234 567."""
-    return f"{number:,}".replace(",", " ")
+    return Shown(f"{number:,}".replace(",", " "), number)
 
 
-def time(ns: float | None) -> str:
+def time(ns: float | None) -> Shown:
     """Format a time with four digits and a suitable unit."""
     if ns is None:
-        return "-"
+        return Shown("-", None, "ns")
     for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
         if ns >= scale:
-            return f"{_four(ns / scale)} {unit}"
-    return f"{_four(ns)} ns"
+            return Shown(f"{_four(ns / scale)} {unit}", ns, "ns")
+    return Shown(f"{_four(ns)} ns", ns, "ns")
 
 
-def size(number: float) -> str:
+def size(number: float) -> Shown:
     """Format a size in bytes with a suitable binary unit."""
     for scale, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= scale:
-            return f"{_four(number / scale)} {unit}"
-    return f"{number:.0f} B"
+            return Shown(f"{_four(number / scale)} {unit}", number, "B")
+    return Shown(f"{number:.0f} B", number, "B")
 
 
-def share(part: float | None) -> str:
+def share(part: float | None) -> Shown:
     """Format a fraction as a percentage."""
-    return "-" if part is None else f"{100 * part:.1f} %"
+    return Shown("-" if part is None else f"{100 * part:.1f} %", part, "1")
 
 
-def decimal(number: float | None) -> str:
+def decimal(number: float | None) -> Shown:
     """Format a number with four digits."""
-    return "-" if number is None else _four(number)
+    return Shown("-" if number is None else _four(number), number)
 
 
 def _four(number: float) -> str:

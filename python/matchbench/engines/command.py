@@ -4,6 +4,7 @@
 import click
 
 from matchbench import _native
+from matchbench.cli import complete
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
 from matchbench.engines.own_engines import describe
@@ -74,7 +75,7 @@ def _list() -> None:
       matchbench engines show ./libmy_engine.so
     """
 )
-@click.argument("spec", metavar="NAME|FILE[:PRESET]")
+@click.argument("spec", metavar="NAME|FILE[:PRESET]", shell_complete=complete.ENGINE)
 def show(spec: str) -> None:
     """Print an engine's card and the parameters of its presets, each with unit and source."""
     chosen = _native.Engine.found(spec)

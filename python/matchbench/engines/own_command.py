@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matchbench import MatchbenchError
+from matchbench.cli import complete
 from matchbench.cli.set_option import of_engines, set_option
 from matchbench.cli.values import Number
 from matchbench.cli.whole_summaries import WholeSummaries
@@ -103,7 +104,7 @@ def new(
     Exit status: 0 every check passed, 1 a check failed, 2 bad input.
     """
 )
-@click.argument("spec", metavar="FILE|NAME[:PRESET]")
+@click.argument("spec", metavar="FILE|NAME[:PRESET]", shell_complete=complete.ENGINE)
 @set_option(of_engines("spec"), help="Set a parameter; repeatable. `engines show` lists them.")
 @click.option(
     "--silence",

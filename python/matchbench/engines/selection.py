@@ -9,6 +9,7 @@ from typing import Any
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError
+from matchbench.arguments import FLAG, MAPPING, PATH, TEXT, checked, either, one_of, sequence
 from matchbench.match_unit.program import load_program
 from matchbench.mpi.costs import software_costs
 from matchbench.native_types import Origin, Value
@@ -18,7 +19,17 @@ _READERS = {"match program": load_program}
 """How files are read that a user gives in place of a choice, by their kind."""
 
 
-def engine(name: str | type, /, *, preset: str | None = None, **parameters: Value) -> Engine:
+EngineName = str | type | os.PathLike[str] | Engine
+"""How functions take an engine."""
+ENGINE = one_of("the name or path of an engine, an Engine or a class of one", str, type, os.PathLike, Engine)
+ENGINES = either(ENGINE, sequence(ENGINE, "them"))
+_NAMES = sequence(one_of("names", str, type, os.PathLike), "names or paths of engines")
+
+
+@checked(name=one_of("the name or path of an engine, or a class of one", str, type, os.PathLike), preset=TEXT)
+def engine(
+    name: str | type | os.PathLike[str], /, *, preset: str | None = None, **parameters: Value
+) -> Engine:
     """Return an engine with the parameters of a preset, some of them replaced.
 
     Parameters
@@ -42,11 +53,28 @@ def engine(name: str | type, /, *, preset: str | None = None, **parameters: Valu
     >>> engine("linear", preset="qsnet2", entry="25 ns")
     Engine("linear:qsnet2", entry="25 ns")
     """
-    return _made(Engine.found(name, preset=preset), parameters)
+    return _made(Engine.found(_named(name), preset=preset), parameters)
 
 
+def engines_of(engines: EngineName | Sequence[EngineName]) -> list[Engine]:
+    """Return engines that are given in any of the ways; those of :func:`choose_engines` if there is none.
+
+    Raises
+    ------
+    MatchbenchError
+        When a name is wrong.
+    """
+    several = [engines] if isinstance(engines, str | type | os.PathLike | Engine) else list(engines)
+    specs = [_named(one) for one in several if not isinstance(one, type | Engine)]
+    found = [
+        one if isinstance(one, Engine) else Engine(one) for one in several if isinstance(one, type | Engine)
+    ]
+    return found + (choose_engines(specs) if specs or not found else [])
+
+
+@checked(specs=_NAMES, parameters=MAPPING, mpi_bench=PATH, every=FLAG)
 def choose_engines(
-    specs: Sequence[str] = (),
+    specs: Sequence[str | type | os.PathLike[str]] = (),
     parameters: Mapping[str, Value] | None = None,
     *,
     mpi_bench: str | os.PathLike[str] | None = None,
@@ -81,7 +109,7 @@ def choose_engines(
         for preset in card["presets"]
         if (preset not in card["literal"] + card["on_request"] if every else preset == card["representative"])
     ]
-    chosen = [Engine.found(spec) for spec in dict.fromkeys(specs or default)]
+    chosen = [Engine.found(spec) for spec in dict.fromkeys(map(_named, specs or default))]
     given = by_engine(chosen, parameters or {})
     refuse_doubles(chosen)
     labels = [f"{each.name}:{each.preset}" for each in chosen]
@@ -91,6 +119,10 @@ def choose_engines(
         for label, each in zip(labels, chosen, strict=True)
     ]
     return list({(each.name, each.preset, each.changed): each for each in found}.values())
+
+
+def _named(name: str | type | os.PathLike[str]) -> str | type:
+    return name if isinstance(name, type) else os.fspath(name)
 
 
 def refuse_doubles(chosen: Iterable[Engine]) -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 import click
 
 from matchbench import MatchbenchError, _native
+from matchbench.cli.usage import Command
 from matchbench.display import tables
 from matchbench.display.output import write_files
 from matchbench.input import read_bytes
 
 
 @click.command(
+    cls=Command,
     name="asm",
     epilog="""
     Examples:

@@ -11,7 +11,7 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.cli.usage import Choice
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.display.output import check_file, csv_text, write_files
 from matchbench.input import read_text
 from matchbench.match_unit.assemble_command import command as assemble
@@ -95,6 +95,9 @@ def run(output: Path | None, *, force: bool, **words: Any) -> int:
         whole = everything(setup, report, unit.state())
         text = csv_text([COLUMNS, *rows]) if is_csv else f"{json.dumps(whole, indent=1)}\n"
         write_files({output: text}, force=force)
+    if document.is_collected():
+        document.become(everything(setup, report, unit.state()))
+        return _compare(setup, report)
     numeric = {"offset", "length", "visits", "begun", "answered", "cycles"}
     shown = [[cell if cell != "" else None for cell in row] for row in rows]
     if all(row[COLUMNS.index("result")] is None for row in shown):
@@ -117,9 +120,9 @@ def _compare(setup: Setup, report: Report) -> int:
     wrong = list(setup.unexpected_answers(report))
     with tables.ignoring_closed_pipe():
         for line in wrong[:MOST_WRONG]:
-            tables.remark(line)
+            tables.warn(line)
         if len(wrong) > MOST_WRONG:
-            tables.remark(f"{len(wrong) - MOST_WRONG} more headers with another answer")
+            tables.warn(f"{len(wrong) - MOST_WRONG} more headers with another answer")
     return CHECK_FAILED if wrong else 0
 
 

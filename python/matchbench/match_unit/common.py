@@ -91,7 +91,7 @@ def reported_errors() -> Iterator[None]:
         yield
     except ProtocolError as error:
         sys.stdout.flush()
-        tables.remark(f"{error}")
+        tables.warn(f"{error}")
         raise click.exceptions.Exit(CHECK_FAILED) from None
     except MatchbenchError as error:
         if "\n" not in str(error):

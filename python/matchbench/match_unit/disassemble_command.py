@@ -6,11 +6,13 @@ from pathlib import Path
 import click
 
 from matchbench import _native
+from matchbench.cli.usage import Command
 from matchbench.display import tables
 from matchbench.input import read_bytes
 
 
 @click.command(
+    cls=Command,
     name="disasm",
     epilog="""
     Examples:

@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """`matchbench match_unit profile`: cycles by label, by stall cause and by slot."""
 
-import json
 from typing import Any
 
 import click
 
-from matchbench.display import tables
+from matchbench.cli.usage import Command
+from matchbench.display import document, tables
 from matchbench.match_unit.common import IDLE, everything, inputs, reported_errors, setup_from, show_totals
 from matchbench.match_unit.program import Report, Setup
 from matchbench.native_types import MatchProfile
 
 
 @click.command(
+    cls=Command,
     epilog="""
     Examples:
 
     \b
       matchbench match_unit profile portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench match_unit profile mine.mb --list list.toml --headers headers.toml --json > profile.json
-    """
+    """,
 )
 @inputs
 @click.option("--words", "by_word", is_flag=True, help="Also print the issues of every word.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def profile(*, by_word: bool, as_json: bool, **words: Any) -> None:
+def profile(*, by_word: bool, **words: Any) -> None:
     """Print the cycles by label, by stall cause and by slot."""
     with reported_errors():
         setup = setup_from(**words)
         unit = setup.unit()
         report = setup.run(unit)
     found = unit.profile()
-    if as_json:
+    if document.is_collected():
         whole = everything(setup, report, unit.state()) | {"profile": profile_json(setup, found)}
-        tables.write(json.dumps(whole, indent=1) + "\n")
+        document.become(whole)
         return
     show_parts(found, report)
     tables.line()

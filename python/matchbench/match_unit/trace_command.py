@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from matchbench import MatchbenchError
+from matchbench.cli.usage import Command
 from matchbench.display import tables
 from matchbench.display.output import text_stream, whole_file
 from matchbench.match_unit.common import answer_text, inputs, reported_errors, row_lines, setup_from
@@ -18,25 +19,38 @@ from matchbench.native_types import Advanced, MatchUnitAnswer
 
 
 @click.command(
+    cls=Command,
     epilog="""
     Examples:
 
     \b
       matchbench match_unit trace portals_hemmert2007 --list list.toml --headers headers.toml
       matchbench match_unit trace portals_hemmert2007 --list list.toml --headers headers.toml --cycles 200:260
-      matchbench match_unit trace mine.mb --list list.toml --headers headers.toml --vcd mine.vcd
+      matchbench match_unit trace mine.mb --list list.toml --headers headers.toml --vcd-file mine.vcd
 
     in, out: words in the FIFOs at the end of the cycle. A line with `...` shows stall cycles.
-    """
+    """,
 )
 @inputs
 @click.option("--cycles", metavar="FIRST:LAST", help="Print only these cycles; either bound may be omitted.")
-@click.option("--kanata", type=click.Path(path_type=Path), help="Write a pipeline diagram for Konata.")
-@click.option("--vcd", type=click.Path(path_type=Path), help="Write waveforms for GTKWave and Surfer.")
+@click.option(
+    "--kanata-file",
+    "kanata",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a pipeline diagram for Konata.",
+)
+@click.option(
+    "--vcd-file",
+    "vcd",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write waveforms for GTKWave and Surfer.",
+)
 @click.option("--force", is_flag=True, help="Replace earlier files.")
-@click.option("-q", "--quiet", is_flag=True, help="Write files only, without a listing.")
+@click.option("--no-listing", is_flag=True, help="Write files only.")
 def trace(
-    cycles: str | None, kanata: Path | None, vcd: Path | None, *, force: bool, quiet: bool, **words: Any
+    cycles: str | None, kanata: Path | None, vcd: Path | None, *, force: bool, no_listing: bool, **words: Any
 ) -> None:
     """Print every issued word with its effects, and write files for viewers."""
     window = cycle_window(cycles)
@@ -51,15 +65,15 @@ def trace(
                 if path:
                     partial = stack.enter_context(whole_file(path, force=force))
                     files[name] = stack.enter_context(text_stream(partial))
-            if not quiet:
+            if not no_listing:
                 tables.line(HEADING)
             try:
-                for piece in setup.advance(unit, rows=not quiet):
+                for piece in setup.advance(unit, rows=not no_listing):
                     if "kanata" in files:
                         files["kanata"].write(piece["kanata"])
                     if "vcd" in files:
                         files["vcd"].write(piece["vcd"])
-                    if not quiet:
+                    if not no_listing:
                         with tables.ignoring_closed_pipe() if files else nullcontext():
                             tables.write("".join(listing(setup, piece, window)))
             except ProtocolError as error:

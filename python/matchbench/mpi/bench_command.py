@@ -16,7 +16,9 @@ import click
 from matchbench import MatchbenchError
 from matchbench._native import unknown_name
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Number, Whole
+from matchbench.display import document as output_document
 from matchbench.display import tables
 from matchbench.display.output import make_directory, whole_directory
 
@@ -46,6 +48,7 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
 
 
 @click.command(
+    cls=Command,
     name="bench",
     context_settings={"allow_interspersed_args": False},
     epilog="""
@@ -103,7 +106,7 @@ def _depths(_ctx: click.Context, _parameter: click.Parameter, text: str | None) 
     help="Number of ranks in the series `sources`; all but two sleep. [18]",
 )
 @click.option(
-    "--time-limit",
+    "--silence",
     type=Number(min=1),
     default=60,
     show_default=True,
@@ -131,7 +134,7 @@ def command(
     repetitions: int | None,
     series: tuple[str, ...],
     source_ranks: int | None,
-    time_limit: float,
+    silence: float,
     pin: bool,
     label: str | None,
     beside: tuple[Path, ...],
@@ -162,7 +165,7 @@ def command(
         for key, value in (("depths", depths), ("sweeps", repetitions), ("source_ranks", source_ranks))
         if value is not None
     }
-    plan = Plan(**asked, stall_seconds=time_limit, pin=pin, series=_chosen(series))
+    plan = Plan(**asked, stall_seconds=silence, pin=pin, series=_chosen(series))
     others = [row for path in beside for row in read_rows(path)]
     with (
         whole_directory(output, marker=FILE, force=force) as directory,
@@ -183,6 +186,9 @@ def command(
         write(directory, whole)
         if not table_only:
             _draw(directory / "plots", whole["rows"], others)
+    if output_document.is_collected():
+        output_document.become(whole)
+        return 1 if whole["remarks"] else 0
     show(whole)
     tables.line()
     tables.line(f"results: {output / FILE}")

@@ -11,7 +11,7 @@ import click
 
 from matchbench._native import MatchbenchError, optional_features, program_features
 from matchbench.cli.progress import progress_bar
-from matchbench.cli.usage import Choice
+from matchbench.cli.usage import Choice, Command
 from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory, whole_directory, write_file
@@ -65,6 +65,7 @@ class Duration(click.ParamType[float]):
 
 
 @click.command(
+    cls=Command,
     name="conform",
     context_settings={"allow_interspersed_args": False},
     epilog="""

@@ -14,11 +14,11 @@ from matchbench.cli.progress import progress_bar
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.display.output import check_file, write_files
 from matchbench.native_types import Parameter
 from matchbench.netproc import machine as netproc
-from matchbench.netproc.report import file_text, show_comparison, show_run
+from matchbench.netproc.report import everything, file_text, show_comparison, show_run
 from matchbench.parameters import parse_assignments
 from matchbench.parameters import show as show_parameters
 
@@ -160,7 +160,8 @@ def run(
     results = _run([architecture], kanata=kanata, diagram_file=diagram_file, output=output, **words)
     end = results[0].summary["cycles"]
     behind = kanata is not None and kanata[0] > end
-    show_run(results[0], words["traffic"])
+    if not _replaced(results, words["traffic"]):
+        show_run(results[0], words["traffic"])
     status = _status(results)
     if kanata is not None and behind and status == 0:
         msg = f"--kanata: found the last packet in cycle {end}, expected it after cycle {kanata[0]}"
@@ -187,7 +188,8 @@ def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -
     """Run the same packets on several processors; print the answer, then the table."""
     names = list(dict.fromkeys(architectures or netproc.PAPER))
     results = _run(names, kanata=None, output=output, **words)
-    show_comparison(results, words["traffic"])
+    if not _replaced(results, words["traffic"]):
+        show_comparison(results, words["traffic"])
     return _status(results)
 
 
@@ -333,19 +335,26 @@ def _run(
     return results
 
 
+def _replaced(results: list[netproc.Result], name: str) -> bool:
+    """Print everything as JSON, if that is wanted."""
+    if document.is_collected():
+        document.become(everything(results, name))
+    return document.is_collected()
+
+
 def _status(results: list[netproc.Result]) -> int:
     """Name what failed on standard error; return the exit status."""
     sys.stdout.flush()
     for result in results:
         report, summary = result.report, result.summary
         if report["error"] is not None:
-            tables.remark(f"{result.architecture}: {report['error']}")
+            tables.warn(f"{result.architecture}: {report['error']}")
         if summary["mismatches"]:
             wrong = f"{summary['mismatches']} of {summary['checked']} decisions are wrong"
-            tables.remark(f"{result.architecture}: {wrong}")
+            tables.warn(f"{result.architecture}: {wrong}")
             found = report["mismatches"]
             for packet, text in zip(found["packet"], found["text"], strict=True):
                 tables.note(f"  packet {packet}: {text}")
         if not summary["balanced"]:
-            tables.remark(f"{result.architecture}: packets are not accounted for")
+            tables.warn(f"{result.architecture}: packets are not accounted for")
     return 0 if all(result.passed for result in results) else CHECK_FAILED

@@ -207,11 +207,15 @@ def file_text(results: Sequence[Result], name: str, suffix: str) -> str:
         `.csv` or `.json`.
     """
     if suffix == ".json":
-        whole = {"traffic": name, "runs": [_everything(result) for result in results]}
-        return f"{json.dumps(whole, indent=1)}\n"
+        return f"{json.dumps(everything(results, name), indent=1)}\n"
     head = ["traffic", "architecture", *results[0].summary, "error"]
     rows = [[name, each.architecture, *each.summary.values(), each.report["error"] or ""] for each in results]
     return csv_text([head, *rows])
+
+
+def everything(results: Sequence[Result], name: str) -> dict[str, Any]:
+    """Return the runs of the same packets, which have this name, for JSON."""
+    return {"traffic": name, "runs": [_everything(result) for result in results]}
 
 
 def _everything(result: Result) -> dict[str, Any]:

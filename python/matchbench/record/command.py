@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-from matchbench.display import tables
+from matchbench.cli.usage import Passing
+from matchbench.display import document, tables
 from matchbench.record.run import Recording, record
 
 
 @click.command(
+    cls=Passing,
     name="record",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="""
@@ -45,7 +47,7 @@ def command(output: Path | None, words: tuple[str, ...]) -> int:
     if output is None:
         output = Path("out") / f"trace-{dt.datetime.now():%Y%m%d-%H%M%S}"
     recording = record(words, output)
-    for line in summary(recording):
+    for line in () if document.is_quiet() and recording.state == "complete" else summary(recording):
         tables.note(line)
     if recording.exit_status != 0:
         return recording.exit_status

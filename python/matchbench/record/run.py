@@ -25,6 +25,7 @@ from types import FrameType
 
 from matchbench import _native, shipped
 from matchbench._native import MatchbenchError
+from matchbench.arguments import PATH, TEXT, checked, sequence
 from matchbench.display import tables
 from matchbench.display.output import make_directory, remove_empty, write_file
 from matchbench.native_types import TraceState
@@ -120,7 +121,8 @@ def library() -> Path:
     return place
 
 
-def record(command: Sequence[str], directory: Path) -> Recording:
+@checked(command=sequence(TEXT, "words"), directory=PATH)
+def record(command: Sequence[str], directory: str | os.PathLike[str]) -> Recording:
     """Run `command` with the recorder in every rank.
 
     Parameters
@@ -135,6 +137,7 @@ def record(command: Sequence[str], directory: Path) -> Recording:
     MatchbenchError
         When the directory is in use, the recorder is not built, or the command is not found.
     """
+    directory = Path(directory)
     preload = library()
     if shutil.which(command[0]) is None:
         hint = "check the name, and that an MPI is installed"

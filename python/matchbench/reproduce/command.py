@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matchbench._native import unknown_name
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
@@ -38,6 +39,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, given: tuple[s
 
 
 @click.command(
+    cls=Command,
     name="reproduce",
     epilog="""
     Examples:

@@ -5,6 +5,7 @@ import click
 
 from matchbench import shipped
 from matchbench._native import MatchbenchError
+from matchbench.cli.usage import Command
 from matchbench.display import tables
 
 _FOLDERS = {
@@ -21,6 +22,7 @@ _FOLDERS = {
 
 
 @click.command(
+    cls=Command,
     name="files",
     epilog="""
     Examples:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matchbench import _native
+from matchbench.cli import complete
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import output_options, replay_config, replay_options
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Whole
 from matchbench.display import tables
 from matchbench.display.output import reserved_directory
@@ -28,6 +30,7 @@ MOST_COMMUNICATORS = 8
 
 
 @click.command(
+    cls=Command,
     name="size",
     epilog="""
     Examples:
@@ -47,6 +50,7 @@ MOST_COMMUNICATORS = 8
     "--on",
     "engine",
     metavar="NAME[:PRESET]",
+    shell_complete=complete.ENGINE,
     default="ideal:zero",
     help="The engine whose replay orders posts and arrivals. [ideal:zero]",
 )
@@ -55,6 +59,7 @@ MOST_COMMUNICATORS = 8
     "--engine",
     "costs",
     metavar="NAME[:PRESET]",
+    shell_complete=complete.ENGINE,
     multiple=True,
     help="An engine to replay with several sizes; repeatable. [each engine whose structure has a curve]",
 )

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ import polars as pl
 
 from matchbench import _native, interruptible
 from matchbench._native import Engine, MatchbenchError, Network
+from matchbench.arguments import CALLBACK, COUNT, checked, sequence
 from matchbench.compare import columns, implausible
-from matchbench.compare.replay_config import ReplayConfig
+from matchbench.compare.replay_config import CONFIG, ReplayConfig
 from matchbench.compare.result_tables import REFERENCE, label_of
 from matchbench.display.output import whole_directory, write_file, write_table
 from matchbench.engines import own_engines
+from matchbench.engines.selection import ENGINE
 from matchbench.native_types import Progress, Report
 from matchbench.size.queues import QUEUES, worst_rank
 from matchbench.size.recommendation import (
@@ -35,7 +38,7 @@ from matchbench.size.recommendation import (
     shares,
 )
 from matchbench.sweep.hardware import Costs
-from matchbench.trace.trace import Trace
+from matchbench.trace.trace import TRACES, Trace, Traces, opened
 
 BUCKETS = (4, 16, 64, 256)
 """Numbers of buckets into which the queues are divided by default."""
@@ -170,8 +173,16 @@ class Sizings:
         return f"Sizings({', '.join(self.traces)}; {self.costs.height} costs)"
 
 
+@checked(
+    traces=TRACES,
+    engine=ENGINE,
+    costs=sequence(ENGINE, "engines"),
+    buckets=sequence(COUNT, "whole numbers, 1 or more"),
+    config=CONFIG,
+    progress=CALLBACK,
+)
 def size(
-    traces: Trace | Sequence[Trace],
+    traces: Traces,
     *,
     engine: str | Engine = REFERENCE,
     costs: Sequence[str | Engine] | None = None,
@@ -184,7 +195,7 @@ def size(
     Parameters
     ----------
     traces
-        What to replay; each is checked first.
+        What to replay: a trace or a path, or several; each is checked first.
     engine
         The engine whose replay orders posts and arrivals. A slower one makes the queues longer.
     costs
@@ -201,18 +212,25 @@ def size(
     ------
     MatchbenchError
         When a trace is defective, or an engine or a parameter is wrong.
+    TypeError
+        When an argument is of another type.
 
     Examples
     --------
-    >>> trace = Trace.open("traces/halo3d-64.tar.xz")  # doctest: +SKIP
-    >>> print(*size(trace).answer(), sep="\n")  # doctest: +SKIP
+    >>> print(*size("traces/halo3d-64.tar.xz").answer(), sep="\n")  # doctest: +SKIP
     """
-    config = config or ReplayConfig()
-    traces = [traces] if isinstance(traces, Trace) else list(traces)
-    names = [trace.name for trace in traces]
-    if doubled := next((name for name in names if names.count(name) > 1), None):
-        msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
-        raise MatchbenchError(msg)
+    with ExitStack() as stack:
+        return _size(opened(traces, stack), engine, costs, buckets, config or ReplayConfig(), progress)
+
+
+def _size(
+    traces: list[Trace],
+    engine: str | Engine,
+    costs: Sequence[str | Engine] | None,
+    buckets: Sequence[int],
+    config: ReplayConfig,
+    progress: Progress | None,
+) -> Sizings:
     chosen = engine if isinstance(engine, Engine) else Engine(engine)
     limited = [_limited(each) for each in (with_structure() if costs is None else costs)]
     for each in (chosen, *(limited_engine for limited_engine, _ in limited)):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matchbench._native import MatchbenchError
+from matchbench.cli import complete
 from matchbench.cli.replay_options import (
     OPTIONS,
     given_option,
@@ -24,8 +25,9 @@ from matchbench.cli.replay_options import (
     replay_options,
 )
 from matchbench.cli.set_option import of_engines, set_option
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Whole
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.display.output import reserved_directory
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ _MOST_ROWS = 20  # of the table on a terminal
 
 
 @click.command(
+    cls=Command,
     name="sweep",
     epilog="""
     Examples:
@@ -48,7 +51,7 @@ _MOST_ROWS = 20  # of the table on a terminal
       matchbench sweep out/mine --engine cam_list --set "cam_list.cam=16..512 *2"
       matchbench sweep traces/*.tar.xz -e cam_list --set cam=16,64,256 --set lists=1,4
       matchbench sweep out/mine -e cam_list -e alpu --set "cam=16..512 *2" --set "cells=16..512 *2"
-      matchbench sweep out/mine -e lhs --set "slots=64..4096 *2" --method random --budget 4
+      matchbench sweep out/mine -e lhs --set "slots=64..4096 *2" --method random --variants 4
       matchbench sweep studies/cam_entries/study.toml -o out/cam
       matchbench sweep out/mine/study.toml --cluster slurm --jobs 16 --cluster-set queue=short
 
@@ -63,6 +66,7 @@ _MOST_ROWS = 20  # of the table on a terminal
     "--engine",
     "engines",
     metavar="NAME[:PRESET]",
+    shell_complete=complete.ENGINE,
     multiple=True,
     help="An engine or preset; repeatable.",
 )
@@ -78,8 +82,8 @@ _MOST_ROWS = 20  # of the table on a terminal
     help="What is minimized: time, latency, engine_entries, memory_entries, area. "
     "[time, and the cost that varies]",
 )
-@click.option("--budget", metavar="N", type=Whole(), help="Maximum number of variants. [1000]")
-@click.option("--time-limit", metavar="TIME", help="Start no replay after this time, such as 10 min.")
+@click.option("--variants", metavar="N", type=Whole(), help="Maximum number of variants. [1000]")
+@click.option("--budget", metavar="TIME", help="Start no replay after this time, such as 10 min.")
 @click.option("--seed", metavar="N", type=Whole(), help="Seed of random and optimizer. [0]")
 @click.option(
     "--areas",
@@ -134,8 +138,8 @@ class _Options:
     parameters: tuple[str, ...]
     method: str | None
     objectives: str | None
-    budget: int | None
-    time_limit: str | None
+    variants: int | None
+    budget: str | None
     seed: int | None
     areas: Path | None
     cluster: str | None
@@ -212,7 +216,7 @@ def _status(limited: bool, status: Status, sweep: Sweep) -> int:
     if status.damaged:
         tables.remark(f"{status.damaged} results in the cache were damaged; replayed again")
     if limited:
-        tables.remark("the time limit was reached; the same command continues")
+        tables.warn("the time limit was reached; the same command continues")
     return CHECK_FAILED if limited or not bool(sweep.variants["finished"].all()) else 0
 
 
@@ -222,17 +226,17 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
 
     from matchbench.parameters import parse_assignments
     from matchbench.sweep.space import designs_of
-    from matchbench.sweep.study import GRID_BUDGET, Study, read_study, seconds
+    from matchbench.sweep.study import MOST_VARIANTS, Study, read_study, seconds
 
     changes: dict[str, object] = {}
     if options.method is not None:
         changes["method"] = options.method
     if options.objectives is not None:
         changes["objectives"] = tuple(name.strip() for name in options.objectives.split(","))
+    if options.variants is not None:
+        changes["variants"] = options.variants
     if options.budget is not None:
-        changes["budget"] = options.budget
-    if options.time_limit is not None:
-        changes["limit_s"] = seconds(options.time_limit, where="--time-limit")
+        changes["budget_s"] = seconds(options.budget, where="--budget")
     if options.seed is not None:
         changes["seed"] = options.seed
     if any(path.suffix == ".toml" for path in paths):
@@ -251,7 +255,7 @@ def _study(paths: tuple[Path, ...], options: _Options) -> Study:
         traces=paths,
         designs=tuple(designs_of(options.engines, parse_assignments(options.parameters))),
         config=replay_config(**options.replay),
-        budget=GRID_BUDGET,
+        variants=MOST_VARIANTS,
     )
     return replace(study, **changes)  # type: ignore[arg-type] # fields by name
 
@@ -266,7 +270,7 @@ def _is_unfinished(output: Path, study: Study) -> bool:
 
     try:
         finished = read_json(output / MARKER, "the result of a sweep")["finished"]
-        earlier = replace(read_study(output / "study.toml", allow_code=True), limit_s=study.limit_s)
+        earlier = replace(read_study(output / "study.toml", allow_code=True), budget_s=study.budget_s)
     except (KeyError, TypeError, MatchbenchError):
         return False
     return finished is False and earlier.text(output.absolute()) == study.text(output.absolute())
@@ -301,7 +305,7 @@ def _progress() -> Iterator[Callable[[Status], None]]:
         TextColumn("{task.fields[pace]}"),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=document.is_quiet() or not console.is_terminal,
     )
     last = time.monotonic()
     with bar:
@@ -334,7 +338,7 @@ def _say_interrupted(status: Status, sweep: Sweep, output: Path, options: _Optio
             done += f"; `{_again(output, options, jobs)}` continues"
     elif not options.no_cache:
         done += "; the same command continues"
-    tables.remark(f"{done}")
+    tables.warn(f"{done}")
 
 
 def _again(output: Path, options: _Options, jobs: int) -> str:
@@ -374,6 +378,6 @@ def _show(sweep: Sweep, output: Path) -> None:
         from matchbench.compare import summary
 
         for text in summary.remark_lines(sweep.remarks):
-            tables.remark(text)
+            tables.warn(text)
         for name, why in sweep.left_out.items():
-            tables.remark(f"{name}: left out: {why}")
+            tables.warn(f"{name}: left out: {why}")

@@ -85,8 +85,8 @@ class SweepRun:
     Raises
     ------
     MatchbenchError
-        When a design is wrong, the grid is larger than the budget, or an objective does not exist for a
-        design.
+        When a design is wrong, the grid is larger than the study permits, or an objective does not exist
+        for a design.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class SweepRun:
             self._space,
             study.method,
             objectives=len(self.objectives),
-            budget=study.budget,
+            variants=study.variants,
             seed=study.seed,
         )
 
@@ -156,7 +156,7 @@ class SweepRun:
         self._begun = time.monotonic()
         for trace in self.traces:
             trace.check()
-        most = min(self._space.size, self.study.budget)
+        most = min(self._space.size, self.study.variants)
         self.status.total = (most + 1) * len(self.traces)
         self._evaluate({_REFERENCE: Engine(REFERENCE)}, {_REFERENCE: REFERENCE})
         by_hash: dict[str, int] = {}
@@ -207,7 +207,7 @@ class SweepRun:
         def tasks() -> Iterator[Task]:
             for index, engine in engines.items():
                 for at, trace in enumerate(self.traces):
-                    limit = self.study.limit_s
+                    limit = self.study.budget_s
                     if limit is not None and index != _REFERENCE and time.monotonic() - self._begun > limit:
                         self.limited = True
                         return

@@ -67,7 +67,7 @@ class Optimizer:
         What it chooses from.
     objectives
         How many there are.
-    budget
+    variants
         Combinations that it tries at most.
     seed
         Of its random numbers.
@@ -78,7 +78,7 @@ class Optimizer:
         When Optuna is not installed.
     """
 
-    def __init__(self, space: Space, *, objectives: int, budget: int, seed: int) -> None:
+    def __init__(self, space: Space, *, objectives: int, variants: int, seed: int) -> None:
         try:
             import optuna
         except ImportError as error:
@@ -88,10 +88,10 @@ class Optimizer:
         self._optuna: Any = optuna
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # features that Optuna calls experimental
-            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=max(BATCH, budget // 4))
+            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=max(BATCH, variants // 4))
             self._study: Any = optuna.create_study(sampler=sampler, directions=["minimize"] * objectives)
         self._space = space
-        self._left = min(budget, space.size)
+        self._left = min(variants, space.size)
         self._trials: dict[int, Any] = {}
         self._known: dict[int, Sequence[float] | None] = {}
 
@@ -151,7 +151,7 @@ class Optimizer:
         return index
 
 
-def search(space: Space, method: str, *, objectives: int, budget: int, seed: int) -> Search:
+def search(space: Space, method: str, *, objectives: int, variants: int, seed: int) -> Search:
     """Return a search of `space`.
 
     Parameters
@@ -162,7 +162,7 @@ def search(space: Space, method: str, *, objectives: int, budget: int, seed: int
         One of `METHODS`.
     objectives
         How many there are.
-    budget
+    variants
         Combinations that are tried at most.
     seed
         Of random numbers.
@@ -170,17 +170,17 @@ def search(space: Space, method: str, *, objectives: int, budget: int, seed: int
     Raises
     ------
     MatchbenchError
-        When a grid is larger than the budget, or the optimizer is not installed.
+        When a grid is larger than the study permits, or the optimizer is not installed.
     """
     if method == "optimizer":
-        return Optimizer(space, objectives=objectives, budget=budget, seed=seed)
+        return Optimizer(space, objectives=objectives, variants=variants, seed=seed)
     if method == "random":
-        chosen = random.Random(seed).sample(range(space.size), min(budget, space.size))  # noqa: S311 - no secret
+        chosen = random.Random(seed).sample(range(space.size), min(variants, space.size))  # noqa: S311 - no secret
         return Listed(chosen)
-    if space.size > budget:
+    if space.size > variants:
         msg = (
-            f"the grid has {space.size} variants, expected at most {budget}; take fewer values, "
-            "a larger budget, or the method `random`"
+            f"the grid has {space.size} variants, expected at most {variants}; take fewer values, "
+            "more variants (`--variants`), or the method `random`"
         )
         raise MatchbenchError(msg)
     return Listed(range(space.size))

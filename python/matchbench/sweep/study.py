@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The study of a sweep, `study.toml`: a question, designs and what varies, traces, objectives, budget.
+"""The study of a sweep, `study.toml`: a question, designs and what varies, traces, objectives, limits.
 
 The file has the form of all studies of `studies/`: `question`, and a `[[design]]` with `name`, `engine`
 and `settings` for each design. A sweep adds the table `[sweep]` and the list `vary` of a design;
@@ -28,8 +28,8 @@ from matchbench.sweep.space import Axis, Design, values_of
 OBJECTIVES = ("time", "latency", "engine_entries", "memory_entries", "area")
 """What can be minimized; `docs/sweep.md` defines each."""
 
-GRID_BUDGET = 1000
-"""Largest grid without a budget of its own."""
+MOST_VARIANTS = 1000
+"""Largest grid of a study that does not say how many variants."""
 
 _T = TypeVar("_T")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|)")
@@ -44,7 +44,7 @@ _FIGURES = {
 _KEYS = {
     "": {"question", "sweep", "design"},
     "sweep": {
-        *("traces", "method", "objectives", "budget", "time_limit", "seed"),
+        *("traces", "method", "objectives", "variants", "budget", "seed"),
         *("network", "network_settings", "cpu_scale", "free_wildcards", "recorded_polls", "poll_work_ns"),
         "collectives",
     },
@@ -68,9 +68,9 @@ class Study:
         `grid`, `random` or `optimizer`.
     objectives
         What is minimized, of `OBJECTIVES`; none: `time`, and the cost that varies.
-    budget
+    variants
         Variants that are tried at most.
-    limit_s
+    budget_s
         Seconds after which no replay is started; None: no limit.
     seed
         Of the methods `random` and `optimizer`.
@@ -83,8 +83,8 @@ class Study:
     designs: tuple[Design, ...]
     method: str = "grid"
     objectives: tuple[str, ...] = ()
-    budget: int = GRID_BUDGET
-    limit_s: float | None = None
+    variants: int = MOST_VARIANTS
+    budget_s: float | None = None
     seed: int = 0
     config: ReplayConfig
 
@@ -100,11 +100,11 @@ class Study:
             if twice := next((name for name in names if names.count(name) > 1), None):
                 msg = f"{what}: found `{twice}` twice; name it once"
                 raise MatchbenchError(msg)
-        if self.budget < 1:
-            msg = f"budget: found {self.budget}, expected a number of variants, 1 or more"
+        if self.variants < 1:
+            msg = f"variants: found {self.variants}, expected a number of variants, 1 or more"
             raise MatchbenchError(msg)
-        if self.limit_s is not None and not (0 < self.limit_s < math.inf):
-            msg = f"time_limit: found {self.limit_s} s, expected a time above 0"
+        if self.budget_s is not None and not (0 < self.budget_s < math.inf):
+            msg = f"budget: found {self.budget_s} s, expected a time above 0"
             raise MatchbenchError(msg)
         if not self.traces:
             msg = "traces: found none, expected at least one"
@@ -123,12 +123,12 @@ class Study:
         """
         lines = [f"question = {_toml(self.question)}", "", "[sweep]"]
         lines.append(f"traces = {_toml([os.path.relpath(trace, directory) for trace in self.traces])}")
-        sweep: dict[str, Any] = {"method": self.method, "budget": self.budget, "seed": self.seed}
+        sweep: dict[str, Any] = {"method": self.method, "variants": self.variants, "seed": self.seed}
         if self.objectives:
             sweep["objectives"] = list(self.objectives)
-        if self.limit_s is not None:
+        if self.budget_s is not None:
             # Without an exponent, which `seconds` does not read.
-            sweep["time_limit"] = f"{self.limit_s:f} s"
+            sweep["budget"] = f"{self.budget_s:f} s"
         config = self.config
         sweep["network"] = config.network
         sweep["network_settings"] = [f"{key}={value}" for key, value in config.network_parameters.items()]
@@ -220,7 +220,7 @@ def _study(content: Mapping[str, Any], directory: Path) -> Study:
         _known_keys(each, "design")
         designs.append(_design(each))
     defaults = ReplayConfig()
-    limit = _get(sweep, "time_limit", str, "sweep", "")
+    limit = _get(sweep, "budget", str, "sweep", "")
     config = ReplayConfig(
         network=_get(sweep, "network", str, "sweep", defaults.network),
         network_parameters=_assignments(sweep, "network_settings", "sweep"),
@@ -236,8 +236,8 @@ def _study(content: Mapping[str, Any], directory: Path) -> Study:
         designs=tuple(designs),
         method=_get(sweep, "method", str, "sweep", "grid"),
         objectives=tuple(_list(sweep, "objectives", str, "sweep")),
-        budget=_get(sweep, "budget", int, "sweep", GRID_BUDGET),
-        limit_s=seconds(limit, where="sweep.time_limit") if limit else None,
+        variants=_get(sweep, "variants", int, "sweep", MOST_VARIANTS),
+        budget_s=seconds(limit, where="sweep.budget") if limit else None,
         seed=_get(sweep, "seed", int, "sweep", 0),
         config=config,
     )

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from matchbench._native import MatchbenchError, TraceError
+from matchbench.cli import complete
 from matchbench.cli.progress import progress_bar
 from matchbench.cli.replay_options import OPTIONS, given_option, replay_config, replay_options
 from matchbench.cli.usage import Choice
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
-from matchbench.display import tables
+from matchbench.display import document, tables
 from matchbench.trace import shortfalls
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def info(path: Path) -> None:
         words.append(("generator", _described(meta["generator"])))
     words.append(("state", trace.state))
     words += [(f"ranks {state}", f"{ends[state]}") for state in shortfalls.STATES[1:] if ends[state]]
-    for name, value in words:
-        tables.line(f"{name:<14}{value}")
+    tables.fields(words)
 
 
 @command.command(
@@ -127,7 +127,7 @@ def _check(path: Path) -> int:
         with progress_bar("checking") as progress:
             trace.check(progress=progress)
     except TraceError as error:
-        tables.remark(f"{error}")
+        tables.warn(f"{error}")
         return CHECK_FAILED
     tables.line(
         f"{trace.name}: {tables.count(trace.ranks)} ranks, {tables.count(trace.records)} records: "
@@ -147,14 +147,13 @@ def _check(path: Path) -> int:
 
     \b
       matchbench trace stats out/mine
-      matchbench trace stats out/mine --ranks
+      matchbench trace stats out/mine --per-rank
       matchbench trace stats out/mine --json > mine.json
     """
 )
 @trace_argument
-@click.option("--ranks", is_flag=True, help="Also print one row per rank.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
+@click.option("--per-rank", is_flag=True, help="Also print one row per rank.")
+def stats(path: Path, *, per_rank: bool) -> None:
     """Print messages, queue lengths, search depths, unexpected messages and wildcards.
 
     A trace does not hold arrival times: each message is assumed to arrive as early as the recorded times
@@ -165,7 +164,7 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
         trace.check(progress=progress)
     with progress_bar("counting") as progress:
         found = trace.stats(progress=progress)
-    if as_json:
+    if document.is_collected():
         everything = {
             "trace": trace.name,
             "trace_hash": trace.hash,
@@ -180,13 +179,13 @@ def stats(path: Path, *, ranks: bool, as_json: bool) -> None:
             "histograms": found.histograms,
             "ranks": found.ranks.to_dicts(),
         }
-        tables.write(json.dumps(everything, indent=1) + "\n")
+        document.become(everything)
         return
     _show_totals(trace, found)
     for text in _shortfalls(trace):
         tables.line(f"{trace.name}: {text}")
     _show_histograms(found)
-    if ranks:
+    if per_rank:
         _show_ranks(found)
 
 
@@ -230,8 +229,7 @@ def _show_totals(trace: Trace, found: TraceStats) -> None:
         ("tags", count(total["tags"])),
         ("communicators", count(total["communicators"])),
     ]
-    for name, value in rows:
-        tables.line(f"{name:<20}{value}")
+    tables.fields(rows)
 
 
 def _receives(total: dict[str, Any]) -> str:
@@ -346,6 +344,7 @@ def _show_ranks(found: TraceStats) -> None:
     "--on",
     "engine",
     metavar="NAME[:PRESET]",
+    shell_complete=complete.ENGINE,
     help="With --match-unit: the engine whose replay orders posts and arrivals. [ideal:zero]",
 )
 @click.option(

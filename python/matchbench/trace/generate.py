@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matchbench import _native
 from matchbench._native import MatchbenchError
+from matchbench.arguments import CALLBACK, FLAG, MAPPING, PATH, TEXT, WHOLE, checked
 from matchbench.display.output import whole_directory
 from matchbench.input import read_json
 from matchbench.native_types import Progress
@@ -18,6 +19,9 @@ MOST_SEED = (1 << 64) - 1
 _NAMES = ("meta.json", "bundle.mbt")  # a list of files is not part of a trace
 
 
+@checked(
+    pattern=TEXT, directory=PATH, ranks=WHOLE, seed=WHOLE, settings=MAPPING, force=FLAG, progress=CALLBACK
+)
 def generate(
     pattern: str,
     directory: str | os.PathLike[str],

@@ -7,6 +7,7 @@ import click
 
 from matchbench import _native
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.usage import Command
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import tables
@@ -94,7 +95,7 @@ def _command(pattern: Pattern) -> click.Command:
                 help=f"{setting['help']} [default: {setting['default']}]",
             )
         )
-    return click.Command(
+    return Command(
         name,
         callback=run,
         params=options,

@@ -3,6 +3,8 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from matchbench import _native, interruptible
 from matchbench._native import MatchbenchError
+from matchbench.arguments import CALLBACK, FLAG, PATH, checked, either, one_of, sequence
 from matchbench.display.partial import Scratch
 from matchbench.display.tables import printable
 from matchbench.input import open_file, read_json
@@ -73,6 +76,7 @@ class Trace:
         self.native = _native.Trace(directory)
 
     @classmethod
+    @checked(path=PATH)
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open the trace `path`.
 
@@ -170,6 +174,7 @@ class Trace:
         """How its records end: `complete`, `stopped`, `cut` or `aborted` (`spec/trace.md`, T-5)."""
         return self.native.state
 
+    @checked(progress=CALLBACK)
     def check(self, *, progress: Progress | None = None) -> None:
         """Check every record of the trace; only the first call does the work.
 
@@ -188,6 +193,7 @@ class Trace:
         except MatchbenchError as error:
             raise _renamed(error, self.directory.parent if self._unpacked else None, self.path) from None
 
+    @checked(progress=CALLBACK)
     def stats(self, *, progress: Progress | None = None) -> TraceStats:
         """Count messages, list lengths, search depths, unexpected messages and wildcards.
 
@@ -216,6 +222,7 @@ class Trace:
             collectives=stats["collectives"],
         )
 
+    @checked(path=PATH, force=FLAG, progress=CALLBACK)
     def export(
         self,
         path: str | os.PathLike[str],
@@ -252,3 +259,36 @@ class Trace:
 def _renamed(error: MatchbenchError, unpacked: Path | None, path: Path) -> MatchbenchError:
     """Replace the temporary directory in a message by the path of the packed trace."""
     return type(error)(str(error).replace(f"{unpacked}/", f"{path}: ")) if unpacked else error
+
+
+_TRACE = one_of("a Trace, a path", Trace, str, os.PathLike)
+Traces = Trace | str | os.PathLike[str] | Sequence[Trace | str | os.PathLike[str]]
+TRACES = either(_TRACE, sequence(_TRACE, "them"))
+"""What functions take that replay traces."""
+
+
+def opened(traces: Traces, stack: ExitStack) -> list[Trace]:
+    """Open the traces that are paths, until the stack is closed.
+
+    Parameters
+    ----------
+    traces
+        Traces, or paths of traces; one of them, or several with different names.
+    stack
+        Closes what is opened here.
+
+    Raises
+    ------
+    MatchbenchError
+        When there is none, a path has no trace, or two have the same name.
+    """
+    several = [traces] if isinstance(traces, Trace | str | os.PathLike) else list(traces)
+    if not several:
+        msg = "traces: found none, expected at least one"
+        raise MatchbenchError(msg)
+    found = [one if isinstance(one, Trace) else stack.enter_context(Trace.open(one)) for one in several]
+    names = [trace.name for trace in found]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        msg = f"traces: two are named `{doubled}`; expected different names; rename or copy one"
+        raise MatchbenchError(msg)
+    return found
