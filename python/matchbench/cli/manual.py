@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Pages of the manual, made of the help of the commands: `python -m matchbench.cli.manual DIR`.
 
-The macros are those of man(7). Lines of the help are kept where click keeps them: in paragraphs with its mark.
+The macros are those of man(7). Lines of the help are kept where click keeps them: in marked paragraphs.
 """
 
 import re
