@@ -15,8 +15,8 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.abuse import command_tree, faults
-from tests.abuse.case import Case
+from tests.abuse import faults
+from tests.abuse.case import Case, warm
 
 KINDS = ("code", "files", "outputs", "values", "faults", "recorder_faults")
 """The modules with cases."""
@@ -33,7 +33,7 @@ def main() -> int:
             sys.executable, words, {**os.environ, "LD_PRELOAD": str(faults.library())}
         )
     begin = time.monotonic()
-    command_tree.commands()
+    warm()
     cases = [
         (kind, case)
         for kind in arguments.kinds or KINDS

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import resource
 import shutil
 import struct
 import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -70,15 +70,11 @@ _GENERATE = ("generate", "depth", "-n", "2", "--depth", "2", "--iterations", "3"
 def _inputs() -> Path:
     """Make a small trace, as a directory and as an archive."""
     folder = Path(tempfile.mkdtemp(prefix="abuse-inputs-"))
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with chdir(folder):
         made = run([*_GENERATE, "small"])
         assert str(made) == DONE, made.err
         with tarfile.open("small.tar.xz", "w:xz") as archive:
             archive.add("small")
-    finally:
-        os.chdir(before)
     return folder
 
 
@@ -115,7 +111,6 @@ def _injected(command: Command, folder: Path, at: int, *, ends: bool) -> tuple[E
         end = run(
             command.words.split(),
             environment=environment,
-            memory=resource.RLIM_INFINITY,
             before=begin,
         )
         count, _, _, _, _, hit = STATE.unpack(Path(state.name).read_bytes())
@@ -134,9 +129,8 @@ def _whole(command: Command) -> tuple[int, dict[str, str]]:
         with tempfile.TemporaryDirectory(prefix="abuse-") as name:
             folder = Path(name)
             before = _prepared(folder)
-            os.chdir(folder)
-            end, calls, _ = _injected(command, folder, 0, ends=False)
-            os.chdir("/")
+            with chdir(folder):
+                end, calls, _ = _injected(command, folder, 0, ends=False)
             assert str(end) == DONE, f"{command.words}: {end}: {end.err}"
             results.append({path: digest for path, digest in _digests(folder).items() if path not in before})
     first, second = results
@@ -154,7 +148,6 @@ def _again(command: Command, folder: Path, *more: str) -> End:
     return run(
         [*command.words.split(), *more],
         environment={"TMPDIR": str(folder)},
-        memory=resource.RLIM_INFINITY,
         before=_forget_temporary,
     )
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import resource
 import signal
@@ -108,7 +107,6 @@ _DISKS = (8, 64)  # KiB
 
 def cases() -> Iterator[Case]:
     """Give each output each state of its place."""
-    importlib.import_module("matchbench.netproc.plots")  # once for all cases
     yield Case("every parameter that names an output has cases or a reason", "none lacks", _lacking)
     for (command, parameter), output in OUTPUTS.items():
         name = f"{command}, {parameter}"

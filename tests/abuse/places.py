@@ -6,15 +6,15 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import chdir
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
-from tests.abuse.case import REFUSED
+from tests.abuse.case import REFUSED, run
 from tests.shared import ROOT
 
 Content = Callable[[], bytes]
@@ -50,9 +50,9 @@ class Place:
 
 def _run(words: str, folder: Path) -> None:
     """Run the command in a folder."""
-    command = [sys.executable, "-m", "matchbench", *words.split()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    with chdir(folder):
+        end = run(words.split())
+    assert end.status == 0, end.err
 
 
 @cache
@@ -174,13 +174,13 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     ("compare", "--engine"): _engine("compare a.tar.xz --table-only -e @"),
     ("compare", "--mpi-bench"): [Place("compare a.tar.xz --table-only --mpi-bench @", "m.json", None, TRACE)],
     ("sweep", "PATHS"): [
-        *_trace("sweep @ -e cam_list -s cam=4 --table-only --no-cache"),
-        Place("sweep @ --table-only --no-cache", "s.toml", _study, TRACE),
+        *_trace("sweep @ -e cam_list -s cam=4 -j 1 --table-only --no-cache"),
+        Place("sweep @ -j 1 --table-only --no-cache", "s.toml", _study, TRACE),
     ],
-    ("sweep", "--engine"): _engine("sweep a.tar.xz -s budget=1,2 --table-only --no-cache -e @"),
+    ("sweep", "--engine"): _engine("sweep a.tar.xz -s budget=1,2 -j 1 --table-only --no-cache -e @"),
     ("sweep", "--areas"): [
         Place(
-            "sweep a.tar.xz -e cam_list -s cam=4 --table-only --no-cache --areas @", "a.toml", _areas, TRACE
+            "sweep a.tar.xz -e cam_list -s cam=4 -j 1 --table-only --no-cache --areas @", "a.toml", _areas, TRACE
         )
     ],
     ("size", "PATHS"): _trace("size @ --table-only"),

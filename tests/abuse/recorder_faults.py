@@ -8,11 +8,11 @@ what is missing, and `trace check` accepts it or refuses it in one line.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from functools import cache, partial
 from pathlib import Path
 
@@ -67,7 +67,6 @@ def _recorded(folder: Path, at: int, *, ends: bool) -> tuple[End, int, str]:
         end = run(
             ["record", "-o", "trace", "--", program],
             environment={"INJECT": state.name},
-            memory=resource.RLIM_INFINITY,
         )
         count, _, _, _, _, hit = STATE.unpack(Path(state.name).read_bytes())
         return end, count, hit.rstrip(b"\0").decode()
@@ -100,9 +99,8 @@ def cases() -> Iterator[Case]:
     if _program() is None:
         return
     with tempfile.TemporaryDirectory(prefix="abuse-") as name:
-        os.chdir(name)
-        end, calls, _ = _recorded(Path(name), 0, ends=False)
-        os.chdir("/")
+        with chdir(name):
+            end, calls, _ = _recorded(Path(name), 0, ends=False)
     assert str(end) == DONE, end.err
     assert calls > 0
     for at in range(1, calls + 1):

@@ -18,7 +18,7 @@ VALUES = {"negative": "-1", "zero": "0", "huge": "1" + "0" * 22, "NaN": "nan", "
 COMMANDS = {
     "trace export": "trace export a.tar.xz -o x --match-unit --rank 0",
     "compare": "compare a.tar.xz -e ideal --table-only",
-    "sweep": "sweep a.tar.xz -e cam_list -s cam=4 --table-only --no-cache",
+    "sweep": "sweep a.tar.xz -e cam_list -s cam=4 -j 1 --table-only --no-cache",
     "size": "size a.tar.xz --table-only --no-costs",
     "reproduce": "reproduce tanabe2013",
     "engine test": "engine test ideal",
