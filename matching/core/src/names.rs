@@ -5,6 +5,8 @@
 const MOST_LISTED: usize = 16;
 /// So many names of a shortened list remain.
 const NEAREST: usize = 8;
+/// Letters of a longer name that are shown; the time to compare names grows with their length.
+const MOST_LETTERS: usize = 100;
 
 /// The error for `found`, which is not the name of a `kind`, such as a parameter.
 #[must_use]
@@ -15,6 +17,8 @@ pub fn unknown<'a>(kind: &str, found: &str, known: impl IntoIterator<Item = &'a 
 /// The same where the command `listing` lists the names.
 #[must_use]
 pub fn unknown_of(kind: &str, found: &str, known: &[&str], listing: Option<&str>) -> String {
+    let cut = found.char_indices().nth(MOST_LETTERS).map(|(end, _)| format!("{}...", &found[..end]));
+    let found = cut.as_deref().unwrap_or(found);
     let meant = suggestion(found, known).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
     let expected = if known.is_empty() {
         "there are none".to_owned()
@@ -101,6 +105,18 @@ mod tests {
             assert_eq!(message(found), format!("unknown engine `{found}`; {all}"));
         }
         assert_eq!(unknown("parameter", "rob", []), "unknown parameter `rob`; there are none");
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let shown = format!("{}...", "é".repeat(100));
+        assert_eq!(
+            unknown("engine", &"é".repeat(1 << 20), ["linear"]),
+            format!("unknown engine `{shown}`; expected one of: linear")
+        );
+        assert!(
+            unknown("engine", &"é".repeat(100), []).starts_with(&format!("unknown engine `{}`; ", "é".repeat(100)))
+        );
     }
 
     #[test]
