@@ -21,7 +21,6 @@ import click
 
 from matchbench import MatchbenchError, __version__
 from matchbench.cli.usage import Group, usage_message
-from matchbench.cli.values import refuse_empty
 from matchbench.display import document, tables
 
 COMMANDS = {
@@ -87,7 +86,6 @@ class Commands(Group):
             _check_memory()
         module = importlib.import_module(f"matchbench.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
-        refuse_empty(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

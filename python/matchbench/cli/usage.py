@@ -76,19 +76,15 @@ class Group(click.Group):
         own = super().get_params(ctx)
         return [*SHARED, *own] if self.invoke_without_command else own
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command, whose options take no empty text."""
-        command = super().get_command(ctx, cmd_name)
-        refuse_empty(command)
-        return command
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; name the nearest one, and all of them, if it does not exist."""
+        """Find a command, whose options take no empty text; if it does not exist, name the nearest."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(unknown_name(self.kind, args[0], self.list_commands(ctx)))
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        refuse_empty(command)
+        return name, command, rest
 
 
 def usage_message(error: click.UsageError) -> str:
