@@ -28,6 +28,7 @@ from matchbench._native import MatchbenchError
 from matchbench.arguments import PATH, TEXT, checked, sequence
 from matchbench.display import tables
 from matchbench.display.output import make_directory, remove_empty, write_file
+from matchbench.input import read_bytes
 from matchbench.native_types import TraceState
 from matchbench.record import elf
 from matchbench.record.launchers import PRELOAD, joined, launch_command, launcher_flavour
@@ -166,7 +167,7 @@ def record(command: Sequence[str], directory: str | os.PathLike[str]) -> Recordi
     write_file(directory / _NOTES, "")
     status = _run(words, environment, directory)
     (directory / "meta.json.tmp").unlink(missing_ok=True)
-    notes = Counter((directory / _NOTES).read_bytes())
+    notes = Counter(read_bytes(directory / _NOTES, "what the recorder left"))
     (directory / _NOTES).unlink()
     reason = _taken(directory / _REASON)
     files = sorted(directory.glob("rank-*.mbt"))
@@ -335,8 +336,14 @@ def look(directory: Path, files: Sequence[Path], exit_status: int, notes: Counte
 
 def _read_rank(path: Path) -> RankFile | None:
     """Read a rank's header."""
-    with path.open("rb") as file:
-        head = file.read(_HEADER.size)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER.size)
+    except OSError as error:
+        msg = f"{path}: {error.strerror}; the program has ended, and its trace is there"
+        raise MatchbenchError(msg) from None
+    if not head.strip(b"\0"):  # it ended before it wrote a header
+        return RankFile(rank=int(path.stem.removeprefix("rank-")), world=0, still_runs=_still_runs(path))
     if len(head) < _HEADER.size or not head.startswith(_MAGIC):
         return None
     _, _, _, _, rank, _, world, *_ = _HEADER.unpack(head)

@@ -6,8 +6,7 @@ use std::path::Path;
 use zerocopy::FromBytes;
 
 use crate::error::{FileLocation, TraceError};
-use crate::meta::Meta;
-use crate::open::BUNDLE_FILE;
+use crate::meta::{BUNDLE_FILE, Meta};
 use crate::record::{Header, MAGIC, NEWEST, RECORD_BYTES, Record, VERSION};
 use crate::trace_state::TraceState;
 
@@ -75,6 +74,12 @@ impl Header {
         Ok(header)
     }
 
+    /// The header of a rank that ended before it wrote one (T-5): no record follows.
+    pub(crate) fn unwritten(meta: &Meta, rank: u32) -> Self {
+        let header = Self { flags: 0, ..Self::finalized(meta, rank, 0) };
+        Self { check: header.expected_check(), ..header }
+    }
+
     /// The header of the file of `rank`, which has `records` and ends with Finalize.
     #[must_use]
     pub fn finalized(meta: &Meta, rank: u32, records: u64) -> Self {
@@ -96,6 +101,12 @@ impl Header {
     }
 }
 
+/// Whether `first`, the first 64 bytes of the file `path` or all that it has, say that its rank ended before it wrote a
+/// header (T-5).
+pub(crate) fn is_unwritten(path: &Path, first: &[u8]) -> bool {
+    first.iter().all(|&byte| byte == 0) && path.file_name().is_none_or(|name| name != BUNDLE_FILE)
+}
+
 /// The length in bytes of the finalized trace file `path` by its header; None for a rank that did not finish, whose
 /// header does not say. The file of a packed trace is checked with it before it is unpacked.
 ///
@@ -103,6 +114,9 @@ impl Header {
 /// When `first` is shorter than a header, or not the header of a trace file (T-3, T-13).
 pub fn file_bytes(path: impl AsRef<Path>, first: &[u8]) -> Result<Option<u64>, TraceError> {
     let path = path.as_ref();
+    if is_unwritten(path, &first[..first.len().min(RECORD_BYTES)]) {
+        return Ok(None);
+    }
     let Ok((record, _)) = Record::read_from_prefix(first) else {
         let reason = format!("found a file of {} bytes, expected at least a header of {RECORD_BYTES}", first.len());
         return Err(TraceError::defect(path, FileLocation::File, 3, reason));

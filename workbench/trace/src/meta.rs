@@ -15,6 +15,9 @@ pub(crate) const FORMAT: &str = "matchbench-trace";
 /// Name of the file.
 pub(crate) const META_FILE: &str = "meta.json";
 
+/// Name of a bundle.
+pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
+
 /// Most ranks of a trace: records hold ranks as signed 32-bit numbers.
 pub(crate) const MAX_RANKS: u32 = i32::MAX as u32;
 

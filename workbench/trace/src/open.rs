@@ -13,12 +13,10 @@ use zerocopy::IntoBytes;
 
 use crate::content::Content;
 use crate::error::{FileLocation, TraceError};
-use crate::meta::{META_FILE, Meta, TraceOrigin};
+use crate::header::is_unwritten;
+use crate::meta::{BUNDLE_FILE, META_FILE, Meta, TraceOrigin};
 use crate::record::{Header, Kind, RECORD_BYTES, Record, checksum};
 use crate::trace_state::TraceState;
-
-/// Name of a bundle.
-pub(crate) const BUNDLE_FILE: &str = "bundle.mbt";
 
 /// Extension of all binary files of a trace.
 pub(crate) const ENDING: &str = ".mbt";
@@ -258,6 +256,12 @@ impl Trace {
     }
 
     fn add_rank_file(&mut self, rank: u32, path: PathBuf, content: Content) -> Result<(), TraceError> {
+        if content.length() == 0 || content.units().first().is_some_and(|first| is_unwritten(&path, first.as_bytes())) {
+            let header = Header::unwritten(&self.meta, rank);
+            self.segments.push(Segment { file: self.files.len() as u32, end: header.state(), first: 0, records: 0 });
+            self.files.push(TraceFile { path, content, header });
+            return Ok(());
+        }
         let header = self.header(&path, &content)?;
         let defect = |rule, reason| Err(TraceError::defect(&path, FileLocation::File, rule, reason));
         if header.first_rank != rank {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use zerocopy::IntoBytes;
 
 use crate::error::TraceError;
-use crate::meta::{META_FILE, Meta};
-use crate::open::{BUNDLE_FILE, ENDING, rank_file};
+use crate::meta::{BUNDLE_FILE, META_FILE, Meta};
+use crate::open::{ENDING, rank_file};
 use crate::record::{Header, RECORD_BYTES, Record};
 
 /// How a trace is stored in its directory.
