@@ -218,6 +218,37 @@ def test_a_wrong_outcome_that_no_check_reaches_ends_the_comparison(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"), [("crashes_deep", "was ended by SIGSEGV"), ("exits_deep", "ended with status 0")]
+)
+def test_a_library_that_ends_its_process_in_a_replay_is_an_error_of_one_line(
+    walk: str, matchbench: Command, tmp_path: Path, fault: str, said: str
+) -> None:
+    mb.generate("depth", tmp_path / "deeper", ranks=2, settings={"iterations": 2, "depth": 1000})
+    for words in (
+        ("compare", "deeper", "-e", walk),
+        ("sweep", "deeper", "-e", walk, "-j", "1", "--no-cache"),
+    ):
+        done = matchbench(*words, "--set", f"fault={fault}", "-o", "out")
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.endswith(f"matchbench: {walk}: replay of deeper failed: its process {said}\n")
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_library_that_crashes_when_it_is_loaded_is_an_error_of_one_line(
+    compiled: Compile, matchbench: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "begin.h").write_text(
+        "#include <cstdlib>\n__attribute__((constructor)) static void begin() { std::abort(); }\n"
+    )
+    path = compiled("begins", "-include", str(tmp_path / "begin.h"))
+    done = matchbench("engines", "show", str(path))
+    assert done.returncode == 2
+    said = "its process was ended by SIGABRT, expected an engine that can be described and made"
+    assert done.stderr == f"matchbench: {path}: {said}\n"
+
+
 def _implausible(comparison: mb.Comparison) -> dict[str, str | None]:
     rows = comparison.results.select(pl.format("{}:{}", "engine", "preset"), "implausible")
     return dict(rows.iter_rows())

@@ -26,14 +26,14 @@ high = 1000
 [[parameter]]
 key = 'fault'
 meaning = 'What is wrong.'
-words = ['none', 'throws', 'crashes', 'never_returns', 'odd_status', 'deep', 'no_visits', 'early']
+words = ['none', 'throws', 'crashes', 'never_returns', 'odd_status', 'deep', 'no_visits', 'early', 'crashes_deep', 'exits_deep']
 [[preset]]
 name = 'plain'
 values.entry = { value = '10 ns', source = 'assumed', note = 'a test' }
 values.fault = { value = 'none', source = 'assumed', note = 'a test' }
 )";
 
-enum class Fault { none, throws, crashes, never_returns, odd_status, deep, no_visits, early };
+enum class Fault { none, throws, crashes, never_returns, odd_status, deep, no_visits, early, crashes_deep, exits_deep };
 
 bool accepts(const mb_operation &pattern, const mb_operation &message) {
   return ((pattern.bits ^ message.bits) & ~pattern.ignore) == 0 &&
@@ -72,7 +72,9 @@ struct Walk {
     answer.kind = hit ? hits[op.kind] : misses[op.kind];
     if (hit && op.kind != MB_CANCEL) answer.message = found;
     if (hit && op.kind == MB_ARRIVE) answer.id = found, answer.message = op.id;
-    // Wrong outcomes where no check comes.
+    // Crashes, ends and wrong outcomes where no check comes.
+    if (fault == Fault::crashes_deep && posted.size() > 900) std::raise(SIGSEGV);
+    if (fault == Fault::exits_deep && posted.size() > 900) _exit(0);
     if (fault == Fault::deep && posted.size() > 900 && op.kind == MB_ARRIVE && hit) answer.id++;
     if (hit && op.kind != MB_PROBE) list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
     if (!hit && op.kind == MB_POST) posted.push_back(op);

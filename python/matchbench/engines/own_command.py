@@ -125,7 +125,7 @@ def test(spec: str, parameters: tuple[str, ...], silence: float) -> int:
     from matchbench.match_unit.common import reported_errors
     from matchbench.parameters import parse_assignments
 
-    own_process.HOST.silence_s = silence
+    own_process.describing_s = silence
     with reported_errors():
         (chosen,) = choose_engines([spec], parse_assignments(parameters))
         report = own_engines.run_kit(chosen, silence_s=silence)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Checks, tests and replays user-defined engines, in a process of their own if they come from a file.
 
-A library can crash or never return. Its check runs in another process, which reports each step before it
-begins. If the process crashes, or reports nothing for a time and is ended, the error names the last step.
-A class in Python from a file is executed, checked and replayed in such processes alone.
+Such an engine can crash or never return. Its process reports each step before it begins.
+If the process crashes, or reports nothing for a time and is ended, the error names the last step.
 """
 
 from __future__ import annotations
@@ -28,17 +27,15 @@ _passed: set[str] = set()
 """What passed in this process: a check is not repeated."""
 
 
-def check(engine: Engine, *, apart: bool = True, silence_s: float = SILENCE_S) -> None:
+def check(engine: Engine, *, silence_s: float = SILENCE_S) -> None:
     """Check that a user-defined engine gives the outcomes of MPI's rules; one of matchbench does.
 
     Parameters
     ----------
     engine
         The engine.
-    apart
-        Check an engine of a file in a process of its own.
     silence_s
-        Seconds without progress after which that process is ended.
+        Seconds without progress after which the process of an engine of a file is ended.
 
     Raises
     ------
@@ -51,7 +48,7 @@ def check(engine: Engine, *, apart: bool = True, silence_s: float = SILENCE_S) -
     key = json.dumps([engine.name, origin, _values(engine)], sort_keys=True)
     if key in _passed:
         return
-    if apart and _is_in_a_file(origin):
+    if _is_in_a_file(origin):
         _apart("check", engine, silence_s, lambda _next: None)
     else:
         interruptible.run(lambda _tell: engine.check())
@@ -124,8 +121,7 @@ def _apart(work: Work, engine: Engine, silence_s: float, tell: Tell) -> Any:
             passed.append((name, promises[name], int(runs)))
 
     try:
-        with own_process.Process() as process:
-            return process.ask(_request(work, engine), silence_s=silence_s, tell=told)
+        return own_process.ask(_request(work, engine), silence_s=silence_s, tell=told)
     except own_process.EndedError as error:
         failed = str(error)
     if work == "test":
@@ -139,7 +135,7 @@ def _apart(work: Work, engine: Engine, silence_s: float, tell: Tell) -> Any:
 def replay(
     trace: Trace, engine: Engine, network: Network, *, progress: Progress | None = None, **options: Any
 ) -> Report:
-    """Replay a trace as its native method does, in another process if the engine is a class of a file.
+    """Replay a trace as its native method does, in another process if the engine is of a file.
 
     Raises
     ------
@@ -159,9 +155,9 @@ def of_trace(
     progress: Progress | None = None,
     **options: Any,
 ) -> Any:
-    """Call a method of a native trace, in another process if the engine is a class of a file."""
+    """Call a method of a native trace, in another process if the engine is of a file."""
     origin = engine.origin
-    if origin is None or origin["kind"] != "python" or not _is_in_a_file(origin):
+    if origin is None or not _is_in_a_file(origin):
         return getattr(trace.native, work)(engine, network, progress=progress, **options)
     request = _request(work, engine)
     request |= {"trace": str(trace.directory.absolute()), "network": (network.name, _values(network))}
@@ -171,8 +167,7 @@ def of_trace(
             progress(*said["progress"])
 
     try:
-        with own_process.Process() as process:
-            return process.ask(request | {"options": options}, silence_s=SILENCE_S, tell=told)
+        return own_process.ask(request | {"options": options}, silence_s=SILENCE_S, tell=told)
     except own_process.EndedError as error:
         msg = f"{origin['path']}: {work} of {trace.name} failed: {error}"
         raise MatchbenchError(msg) from None

@@ -5,34 +5,41 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import resource
+import select
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from matchbench._native import Engine, MatchbenchError, Network, Trace
-from matchbench.engines import python_engine
+from matchbench._native import Engine, MatchbenchError, Network, Trace, describe_library
+from matchbench.engines import own_process, python_engine
 
 _BETWEEN_S = 0.1  # between two lines of progress
+
+
+def _describe(path: str) -> tuple[str, str, int | None]:
+    """Return description, SHA-256 and version of the interface of the engine in a file."""
+    if Path(path).suffix != ".py":
+        return describe_library(path)
+    _, sha256, description = python_engine.origin(python_engine.load(path))
+    return description, sha256, None
 
 
 def _answer(request: Mapping[str, Any], say: Callable[..., None]) -> Any:
     """Do what a request asks for."""
     work = request["work"]
-    if work in {"describe", "make"}:
-        found = python_engine.load(request["path"])
-        path, sha256, description = python_engine.origin(found)
+    if work in {"describe", "place"}:
+        path = request["path"]
+        description, sha256, interface = _describe(path)
         if sha256 != request["sha256"]:
             msg = f"{path}: the file changed while it was read; start again"
             raise MatchbenchError(msg)
         if work == "describe":
-            return {"name": found.__name__, "description": description}
-        return python_engine.placement_of(found, request["values"])
+            return {"description": description, "interface": interface}
+        return Engine(path, **request["values"]).placement
     engine = Engine(request["spec"], **request["values"])
     if engine.origin != request["origin"]:
         msg = f"{request['spec']}: the file changed while it was checked; start again"
@@ -55,31 +62,54 @@ def _answer(request: Mapping[str, Any], say: Callable[..., None]) -> Any:
     return method(engine, Network(name, **values), progress=progress, **request["options"])
 
 
-def _serve(requests: IO[str], answers: IO[str]) -> None:
-    """Answer requests until there are no more."""
-    came: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in requests:
-            came.put(line)
-        os._exit(0)  # our parent has ended, whatever the user's code does
-
-    threading.Thread(target=read, daemon=True).start()
+def _do(line: bytes, answers: int) -> None:
+    """Do a request and say the result, in a process that ends after it."""
 
     def say(**what: Any) -> None:
-        answers.write(json.dumps(what) + "\n")
-        answers.flush()
+        rest = json.dumps(what).encode() + b"\n"
+        while rest:
+            rest = rest[os.write(answers, rest) :]
 
+    request = json.loads(line)
+    try:
+        os.chdir(request["folder"])
+        say(result=_answer(request, say))
+    except MatchbenchError as error:
+        say(error=str(error))
+    except BaseException as error:
+        text = " ".join(str(error).split())
+        place = request.get("path") or (request.get("origin") or {}).get("path")
+        say(error=f"{place}: raised {type(error).__name__}{f': {text}' if text else ''}")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _serve(requests: int, answers: int) -> None:
+    """Do each request in a copy of this process, until there are no more: then our parent has ended."""
+    rest = b""
     while True:
-        request = json.loads(came.get())
-        try:
-            say(result=_answer(request, say))
-        except MatchbenchError as error:
-            say(error=str(error))
-        except BaseException as error:
-            text = " ".join(str(error).split())
-            place = request.get("path") or (request.get("origin") or {}).get("path")
-            say(error=f"{place}: raised {type(error).__name__}{f': {text}' if text else ''}")
+        while b"\n" not in rest:
+            if not (part := os.read(requests, 1 << 16)):
+                return
+            rest += part
+        line, _, rest = rest.partition(b"\n")
+        end, held = os.pipe()  # closed by the end of the copy
+        copy = os.fork()
+        if copy == 0:
+            os.close(requests)
+            os.close(end)
+            _do(line, answers)
+        os.close(held)
+        # The next request comes after the end of this one.
+        has_no_parent = requests in select.select([end, requests], [], [])[0]
+        if has_no_parent:
+            os.kill(copy, signal.SIGKILL)
+        os.close(end)
+        _, status = os.waitpid(copy, 0)
+        if has_no_parent:
+            return
+        os.write(answers, json.dumps({"ended": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
 
 
 def _limit_memory() -> None:
@@ -91,13 +121,11 @@ def _limit_memory() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     sys.dont_write_bytecode = True  # nothing appears beside the user's file
     _limit_memory()
-    python_engine.executes_files = True
+    own_process.runs_code = True
     # What the user's code prints goes to standard error, and it reads nothing.
-    _requests = os.fdopen(os.dup(0), encoding="utf-8")
-    _answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    _requests, _answers = os.dup(0), os.dup(1)
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _serve(_requests, _answers)

@@ -9,15 +9,13 @@ import abc
 import hashlib
 import importlib.util
 import inspect
-import json
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from matchbench._native import MatchbenchError
-from matchbench.engines.own_process import HOST
 from matchbench.input import read_bytes
 
 
@@ -114,9 +112,6 @@ class PythonEngine(abc.ABC):
         return 0
 
 
-executes_files = False
-"""Whether this is a process in which files are executed."""
-
 _LOADED: dict[tuple[str, str], type[PythonEngine]] = {}
 """Classes of files by real path and SHA-256: a file is executed once for each content."""
 
@@ -124,7 +119,7 @@ _LOADED: dict[tuple[str, str], type[PythonEngine]] = {}
 def load(path: str) -> type[PythonEngine]:
     """Return the engine class in a file.
 
-    The file is executed in a process of its own (`own_process`). Here the class has its description alone.
+    The file is executed; `own_server` alone calls this.
 
     Raises
     ------
@@ -135,7 +130,7 @@ def load(path: str) -> type[PythonEngine]:
     sha256 = hashlib.sha256(content).hexdigest()
     key = (str(Path(path).resolve()), sha256)
     if key not in _LOADED:
-        _LOADED[key] = _execute(path, sha256) if executes_files else _described(path, sha256)
+        _LOADED[key] = _execute(path, sha256)
     return _LOADED[key]
 
 
@@ -169,40 +164,6 @@ def origin(engine: object) -> tuple[str, str, str]:
         msg = f"{path}: class {engine.__name__} has no text `description`, expected card and presets as TOML"
         raise MatchbenchError(msg)
     return path, sha256, description
-
-
-def _described(path: str, sha256: str) -> type[PythonEngine]:
-    """Make a class with the description of the one in a file, whose instances only say where they run."""
-    told = HOST.ask(path, sha256, {"work": "describe"})
-
-    def begin(self: PythonEngine, **values: object) -> None:
-        key = json.dumps(values, sort_keys=True)
-        if key not in placements:
-            found = HOST.ask(path, sha256, {"work": "make", "values": values})
-            if "error" in found:
-                raise MatchbenchError(found["error"])
-            placements[key] = found["placement"]
-        self.placement = placements[key]
-
-    def elsewhere(*_: object) -> None:
-        msg = f"{path}: its class runs in a process of its own, which this work does not use"
-        raise MatchbenchError(msg)
-
-    placements: dict[str, Any] = {}
-    methods = dict.fromkeys(("offer", "next_event", "run_until", "lengths", "busy"), elsewhere)
-    content = {"description": told["description"], "_file": (path, sha256), "__init__": begin, **methods}
-    return type(told["name"], (PythonEngine,), content)
-
-
-def placement_of(engine: type[PythonEngine], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Make an instance and give its placement, or in one line what it raised."""
-    try:
-        return {"placement": engine(**values).placement}
-    except Exception as error:
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        text = " ".join(str(error).split())
-        place = f"{Path(at.filename).name}:{at.lineno}"
-        return {"error": f"`__init__` raised {type(error).__name__}: {text} ({place})"}
 
 
 def _execute(path: str, sha256: str) -> type[PythonEngine]:

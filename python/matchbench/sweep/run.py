@@ -115,7 +115,6 @@ class SweepRun:
         """Whether everything was tried."""
         self.limited = False
         """Whether the time limit ended it."""
-        self._checked_apart = False
         self._workers, self._cache, self._shared_paths, self._progress = (
             workers,
             cache,
@@ -186,9 +185,7 @@ class SweepRun:
                 self._leave_out(index, f"has the parameters of `{self._space.name(first)}`")
                 continue
             new[index] = variant
-            # The first variant in a process of its own; then it is known that the engine returns.
-            own_engines.check(variant.engine, apart=not self._checked_apart)
-            self._checked_apart |= variant.engine.origin is not None
+            own_engines.check(variant.engine)
         self.variants.update(new)
         self._evaluate(
             {index: variant.engine for index, variant in new.items()},

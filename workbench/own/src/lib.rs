@@ -19,15 +19,27 @@ pub mod library;
 pub mod program;
 pub mod watched;
 
+use std::fmt::Write;
+
 use mb_catalog::EngineChoice;
 use mb_core::parameters::ParameterSet;
 use mb_core::{BuildOwn, OwnKind, ReplayEngine};
 use mb_testkit::kit;
 use mb_testkit::streams::Amount;
+use sha2::{Digest, Sha256};
 
 pub use mb_plugin::HEADER;
 pub use mb_testkit::kit::{Check, EngineVerdict};
 pub use program::OwnProgram;
+
+/// The SHA-256 of the content of a file, in hexadecimal digits.
+#[must_use]
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
 
 /// Refuses the name of an engine of matchbench: rows of tables would be ambiguous.
 ///

@@ -18,7 +18,6 @@ use mb_core::{
 use mb_input::{InputLimit, Refusal};
 use mb_plugin::abi::{Handle, LATEST, Operation, RawCompletion, SYMBOL, State, Table, VERSION, number_of, status};
 use object::{Architecture, Object, ObjectKind, ObjectSymbol};
-use sha2::{Digest, Sha256};
 
 use crate::description::{Description, LONGEST};
 use crate::watched::{Patience, Watched};
@@ -38,6 +37,7 @@ const LONGEST_MESSAGE: usize = 2000;
 pub struct OwnLibrary {
     functions: Functions,
     entry: &'static EngineEntry,
+    description: &'static str,
     origin: EngineOrigin,
 }
 
@@ -66,10 +66,7 @@ static OPENED: Mutex<BTreeMap<PathBuf, Arc<OwnLibrary>>> = Mutex::new(BTreeMap::
 /// a function or describes itself wrongly, or has changed since this process opened it.
 pub fn open(path: &str) -> Result<Arc<OwnLibrary>, String> {
     let at = |what: String| format!("{path}: {what}");
-    let in_file = |refusal: Refusal| at(refusal.expecting("a shared library"));
-    let real = std::fs::canonicalize(path).map_err(|error| in_file(error.into()))?;
-    let content = mb_input::read(&real, InputLimit::Binary).map_err(in_file)?;
-    let sha256 = hexadecimal(&Sha256::digest(&content));
+    let (real, sha256) = examined(path)?;
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = opened.get(&real) {
         if known.origin.sha256 == sha256 {
@@ -77,11 +74,22 @@ pub fn open(path: &str) -> Result<Arc<OwnLibrary>, String> {
         }
         return Err(at("the file has changed since this process opened it; start a new process".to_owned()));
     }
-    examine(&content).map_err(at)?;
     let origin = EngineOrigin { kind: OwnKind::Library, path: path.to_owned(), sha256, interface: Some(VERSION) };
     let library = Arc::new(load(&real, origin).map_err(at)?);
     opened.insert(real, Arc::clone(&library));
     Ok(library)
+}
+
+/// The real path of the library at `path` and its SHA-256; none of its code runs.
+///
+/// # Errors
+/// When the file is not a shared library of this system, or has not the symbol of an engine.
+pub fn examined(path: &str) -> Result<(PathBuf, String), String> {
+    let in_file = |refusal: Refusal| format!("{path}: {}", refusal.expecting("a shared library"));
+    let real = std::fs::canonicalize(path).map_err(|error| in_file(error.into()))?;
+    let content = mb_input::read(&real, InputLimit::Binary).map_err(in_file)?;
+    examine(&content).map_err(|what| format!("{path}: {what}"))?;
+    Ok((real, crate::sha256(&content)))
 }
 
 /// The choice of a library's preset, or of its first one.
@@ -137,9 +145,9 @@ fn load(path: &Path, origin: EngineOrigin) -> Result<OwnLibrary, String> {
     let table = symbol.map_err(|error| format!("symbol `{SYMBOL}`: {error}"))?();
     // SAFETY: the table stays where it is (`spec/engine.md`), and the library is never closed.
     let (functions, description) = unsafe { read_table(table) }?;
-    let description = Description::read(description)?;
+    let (description, text) = described(description)?;
     crate::check_name(description.name())?;
-    Ok(OwnLibrary { functions, entry: description.entry()?, origin })
+    Ok(OwnLibrary { functions, entry: description.entry()?, description: text, origin })
 }
 
 /// The functions and the description of a table.
@@ -188,7 +196,19 @@ unsafe fn read_table(table: *const Table) -> Result<(Functions, &'static [u8]), 
     Ok((functions, unsafe { std::slice::from_raw_parts(table.description, length) }))
 }
 
+/// A description, and its text.
+fn described(bytes: &'static [u8]) -> Result<(Description, &'static str), String> {
+    let description = Description::read(bytes)?;
+    Ok((description, str::from_utf8(bytes).expect("a description that was read is UTF-8")))
+}
+
 impl OwnLibrary {
+    /// Its description.
+    #[must_use]
+    pub const fn description(&self) -> &'static str {
+        self.description
+    }
+
     /// The catalog's entry of the engine.
     #[must_use]
     pub const fn entry(&self) -> &'static EngineEntry {
@@ -208,7 +228,8 @@ impl OwnLibrary {
         };
         // SAFETY: a reference to a table is one that is whole, and it lives for ever.
         let (functions, description) = unsafe { read_table(table) }?;
-        Ok(Self { functions, entry: Description::read(description)?.entry()?, origin })
+        let (description, text) = described(description)?;
+        Ok(Self { functions, entry: description.entry()?, description: text, origin })
     }
 
     /// The engine itself, which is not watched.
@@ -403,13 +424,4 @@ fn text_of(buffer: &[u8]) -> String {
     let text = String::from_utf8_lossy(&buffer[..length]);
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.is_empty() { "without a message".to_owned() } else { words.join(" ") }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

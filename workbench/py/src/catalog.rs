@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mb_catalog::{ENGINES, EngineChoice};
 use mb_core::parameters::{Choice, ParameterSet, Source};
-use mb_core::{EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind, names};
+use mb_core::{BuildOwn, EngineEntry, EngineFault, EngineOrigin, Holds, OwnKind, names};
 use mb_own::{Check, OwnProgram};
 use mb_replay::network::NETWORKS;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::asm::MatchProgram;
 use crate::errors::bad_input;
-use crate::own_class;
+use crate::{own_class, own_elsewhere};
 
 /// One parameter with its value and source; a dictionary in Python.
 #[derive(IntoPyObject)]
@@ -189,7 +189,12 @@ fn find(spec: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<EngineChoice>
         let spec = preset.map_or_else(|| name.to_owned(), |preset| format!("{name}:{preset}"));
         return mb_catalog::find(&spec).map_err(bad_input);
     }
-    if Path::new(name).extension().is_some_and(|extension| extension == "py") {
+    let is_python = Path::new(name).extension().is_some_and(|extension| extension == "py");
+    let kind = if is_python { OwnKind::Python } else { OwnKind::Library };
+    if !own_elsewhere::is_here(spec.py())? {
+        return own_elsewhere::choose(spec.py(), name, kind, preset);
+    }
+    if is_python {
         return own_class::choose(&own_class::load(spec.py(), name)?, preset);
     }
     mb_own::library::choose(name, preset).map_err(bad_input)
@@ -379,6 +384,14 @@ impl Engine {
     }
 }
 
+/// The description of the engine in the library at `path`, its SHA-256, and the version of its interface. Its code runs.
+#[pyfunction]
+pub(crate) fn describe_library(path: &str) -> PyResult<(&'static str, String, Option<u32>)> {
+    let library = mb_own::library::open(path).map_err(bad_input)?;
+    let origin = library.origin();
+    Ok((library.description(), origin.sha256.clone(), origin.interface))
+}
+
 /// The header for engines in C and C++.
 #[pyfunction]
 pub(crate) const fn engine_header() -> &'static str {
@@ -393,8 +406,9 @@ pub(crate) fn kit_checks() -> Vec<(&'static str, &'static str)> {
 
 impl Engine {
     fn built(choice: EngineChoice) -> PyResult<Self> {
-        choice.build().map_err(bad_input)?;
+        let built = choice.build();
         own_class::raise_interrupt()?;
+        built.map_err(bad_input)?;
         Ok(Self { choice })
     }
 }

@@ -19,6 +19,7 @@ mod input;
 mod match_unit;
 mod netproc;
 mod own_class;
+mod own_elsewhere;
 mod progress;
 mod replay;
 mod report;
@@ -34,7 +35,8 @@ mod _native {
     use super::asm::MatchProgram;
     #[pymodule_export]
     use super::catalog::{
-        Engine, Network, collectives, engine_header, engines, kit_checks, networks, poll_work_ns, unknown_name,
+        Engine, Network, collectives, describe_library, engine_header, engines, kit_checks, networks, poll_work_ns,
+        unknown_name,
     };
     #[pymodule_export]
     use super::chip::{chip_cores, chip_designs, chip_parameters, chip_protocol, run_on_chip};

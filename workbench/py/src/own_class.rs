@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Engines that are classes in Python: the user's subclasses of `matchbench.PythonEngine`, called for every operation.
-//! Those of files are replayed in a process of their own (`matchbench.engines.own_process`).
+//! Those of files are executed in a process of their own alone (`own_elsewhere`).
 //!
 //! They are the one place where Python computes times, for quick ideas. An exception in a method ends the run as an
 //! [`EngineFault`] that names the method, the exception and its line; Ctrl-C arrives as itself.
@@ -22,7 +22,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::errors::{MatchbenchError, bad_input};
+use crate::errors::bad_input;
 
 /// Refusals or events without a completion after which a class is said to hang.
 const PATIENCE: Patience = Patience(1_000_000);
@@ -32,8 +32,14 @@ const PATIENCE_IN_THE_KIT: Patience = Patience(10_000);
 const LATEST: u64 = u64::MAX / 4;
 
 thread_local! {
-    /// An exception that is not an error of the engine: Ctrl-C, or the end of the interpreter.
+    /// An exception that is not an error of an engine of this process: Ctrl-C, the end of the interpreter, or what
+    /// another process said.
     static INTERRUPT: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps `error` for [`raise_interrupt`].
+pub(crate) fn keep(error: PyErr) {
+    INTERRUPT.with(|interrupt| *interrupt.borrow_mut() = Some(error));
 }
 
 /// Raises what ended the work of this thread and is not an error of an engine.
@@ -62,11 +68,21 @@ pub(crate) fn load<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAn
 pub(crate) fn choose(class: &Bound<'_, PyAny>, preset: Option<&str>) -> PyResult<EngineChoice> {
     let module = class.py().import("matchbench.engines.python_engine")?;
     let (path, sha256, description): (String, String, String) = module.call_method1("origin", (class,))?.extract()?;
-    let entry = entry_of(&description).map_err(|error| bad_input(format!("{path}: {error}")))?;
-    let chosen = mb_catalog::choose(entry, preset).map_err(|error| bad_input(format!("{path}: {error}")))?;
     let origin = EngineOrigin { kind: OwnKind::Python, path, sha256, interface: None };
-    let own = OwnClass { class: class.clone().unbind(), origin };
-    Ok(EngineChoice { own: Some(Arc::new(own)), ..chosen })
+    choice_of(&description, preset, origin, |origin| OwnClass { class: class.clone().unbind(), origin })
+}
+
+/// The choice of a preset of the engine with this description, or of its first one.
+pub(crate) fn choice_of<O: BuildOwn + 'static>(
+    description: &str,
+    preset: Option<&str>,
+    origin: EngineOrigin,
+    own: impl FnOnce(EngineOrigin) -> O,
+) -> PyResult<EngineChoice> {
+    let at = |error: &dyn fmt::Display| bad_input(format!("{}: {error}", origin.path));
+    let entry = entry_of(description).map_err(|error| at(&error))?;
+    let chosen = mb_catalog::choose(entry, preset).map_err(|error| at(&error))?;
+    Ok(EngineChoice { own: Some(Arc::new(own(origin))), ..chosen })
 }
 
 /// The entry of a description, made once: it is never freed.
@@ -135,11 +151,8 @@ impl BuildOwn for OwnClass {
 /// `method` raised `error`: in one line, with the place. What is not an error of the engine is kept for its caller.
 fn describe(py: Python<'_>, method: &str, error: PyErr) -> String {
     if !error.is_instance_of::<PyException>(py) {
-        INTERRUPT.with(|interrupt| *interrupt.borrow_mut() = Some(error));
+        keep(error);
         return "interrupted".to_owned();
-    }
-    if error.is_instance_of::<MatchbenchError>(py) {
-        return error.value(py).to_string(); // of the process in which the class of a file runs
     }
     let place = last_line(py, &error).map_or_else(String::new, |place| format!(" ({place})"));
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
