@@ -12,8 +12,9 @@
  * processor, until MOST_SLICES eighths of the limit have passed. Rank 0 prints lines of progress: the programs
  * performed, and the longest time that one of them took, in microseconds. DIRECTORY/stack.txt describes the MPI
  * (stack.h).
+ * Why a rank ended the job is in DIRECTORY/reason.RANK.txt.
  * `conform lacks` names what the library lacks in one line of marked output.
- * Exit status: 0 all programs performed, 3 bad input, 4 a program exceeded its time limit.
+ * Exit status: 0 all programs performed, 3 bad input or no memory or disk, 4 a program exceeded its time limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,12 @@ static void flush_records(void) {
   size_t left = (size_t)pending_count * sizeof *pending;
   while (left > 0) {
     ssize_t done = write(outcome_file, from, left);
-    if (done <= 0) break;
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      /* A record that is lost would be taken for a violation. */
+      say_why("cannot be written", "outcomes");
+      _exit(3);
+    }
     from += done;
     left -= (size_t)done;
   }
@@ -170,7 +176,8 @@ static int print_lacks(int *argc, char ***argv) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "lacks") == 0) return print_lacks(&argc, &argv);
-  const int lacks = start_mpi(&argc, &argv, argc == 6 || argc == 7 ? needs_of(argv[1]) : 0);
+  const int needs = argc == 6 || argc == 7 ? needs_of(argv[1]) : 0;
+  const int lacks = start_mpi(&argc, &argv, needs);
   if (argc != 6 && argc != 7) {
     give_up("expected PROGRAMS DIRECTORY FIRST LIMIT_OF_FIRST LIMIT [MOST_SLICES]", "arguments");
   }
@@ -178,6 +185,7 @@ int main(int argc, char **argv) {
     if (lacks >> i & 1) give_up("the programs need it, and the MPI library lacks it", need_name[i]);
   }
   const char *directory = argv[2];
+  snprintf(reason_file, sizeof reason_file, "%s/reason.%d.txt", directory, rank);
   const int first = atoi(argv[3]), limit_of_first = atoi(argv[4]), limit = atoi(argv[5]);
   if (argc == 7) most_slices = atoi(argv[6]);
   size_t bytes;
@@ -185,6 +193,7 @@ int main(int argc, char **argv) {
   if (bytes < sizeof *header || header->magic != PROGRAMS_MAGIC || header->format != FORMAT) {
     give_up("found another kind of file, expected a program file of this version", argv[1]);
   }
+  if (header->needs != needs) give_up("was read differently twice", argv[1]);
   if (header->ranks != ranks) {
     if (rank == 0) {
       fprintf(stderr, "conform: the programs are for %d ranks, and the launcher started %d\n", header->ranks, ranks);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "interpreter.h"
 #include "layout.h"
@@ -33,8 +35,20 @@ static int together[MAX_STEPS], together_count;
 /* The buffer of MPI_Bsend and its variants. */
 static void *bsend_buffer;
 
+char reason_file[4096];
+
+void say_why(const char *what, const char *where) {
+  char text[4400];
+  const int length = snprintf(text, sizeof text, "conform: rank %d: %s: %s\n", rank, where, what);
+  const size_t bytes = length < (int)sizeof text ? (size_t)length : sizeof text - 1;
+  const int file = reason_file[0] == 0 ? -1 : open(reason_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  /* Nothing more can be done where neither is written. */
+  if (write(STDERR_FILENO, text, bytes) < 0 && file < 0) return;
+  if (file >= 0 && write(file, text, bytes) >= 0) close(file);
+}
+
 void give_up(const char *what, const char *where) {
-  fprintf(stderr, "conform: rank %d: %s: %s\n", rank, where, what);
+  say_why(what, where);
   MPI_Abort(MPI_COMM_WORLD, 3);
   exit(3);
 }

@@ -23,6 +23,12 @@ extern int operation_count;
 extern _Thread_local int current;
 extern const OperationRecord *operation[MAX_STEPS];
 
+/* A launcher may lose what an aborted rank has printed: unless this is empty, reasons are written to this file too. */
+extern char reason_file[4096];
+
+/* Prints why the job ends; safe in a signal handler. */
+void say_why(const char *what, const char *where);
+
 /* Prints the reason and ends the job with status 3. */
 void give_up(const char *what, const char *where);
 

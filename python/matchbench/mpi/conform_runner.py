@@ -269,6 +269,8 @@ class Runner:
         ------
         NotStartedError
             If the job did not begin a program.
+        MatchbenchError
+            If the runner could not go on, for example because the disk is full.
         """
         self.jobs += 1
         began = time.monotonic()
@@ -314,6 +316,7 @@ class Runner:
             except (KeyboardInterrupt, SystemExit) as error:
                 interruption, ended = error, Ended(status=0, stalled=False, said=())
             files = [_read(folder / f"{first}.{rank}.out") for rank in range(programs.ranks)]
+            reasons = [_read(folder / f"reason.{rank}.txt") for rank in range(programs.ranks)]
             if described := _read(folder / "stack.txt"):
                 self.stack = read_stack(described.decode(errors="replace"))
         judged = programs.judge(first, files)
@@ -325,6 +328,10 @@ class Runner:
             raise NotStartedError(
                 reason, is_initialized=bool(described), said=ended.said, is_stalled=ended.stalled
             )
+        elif reason := b"".join(reasons).decode(errors="replace"):
+            # Not the MPI's fault; what the programs before gave is kept, and the same command continues.
+            msg = f"{reason.splitlines()[0]}; the search has ended there"
+            raise MatchbenchError(msg)
         return Job(
             judged=judged,
             files=files,
