@@ -201,7 +201,8 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
             workers.close()
         sweep = result_of(run)
         if ended is None and not run.limited and not sweep.variants.height:
-            msg = "found no variant whose values are valid, expected at least one; check the values that vary"
+            name, why = next(iter(sweep.left_out.items()))
+            msg = f"{name}: {why}; expected a valid variant, and none of {len(sweep.left_out)} is"
             raise MatchbenchError(msg)
         if ended is None or sweep.variants.height:
             sweep.write(output, force=force, charts=not options.table_only, plots=options.plots)
