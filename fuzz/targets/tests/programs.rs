@@ -23,6 +23,7 @@ const TARGETS: &[Target] = targets![
     conform_outcomes,
     elf_load,
     engine_description,
+    preset,
     replay,
     trace_killed,
     trace_read,
@@ -63,7 +64,7 @@ fn every_program_calls_the_function_of_its_name() {
 #[test]
 fn a_program_that_is_missing_unnamed_or_does_something_else_is_found() {
     let found = objection(MANIFEST, &TARGETS[1..]).unwrap();
-    assert_eq!(found, "fuzz/Cargo.toml: found 11 programs, expected 10");
+    assert_eq!(found, "fuzz/Cargo.toml: found 12 programs, expected 11");
     let unnamed = MANIFEST.replace("\"elf_load\"", "\"elf\"");
     let found = objection(&unnamed, TARGETS).unwrap();
     assert!(found.starts_with("fuzz/Cargo.toml: found no\n[[bin]]\nname = \"elf_load\""), "{found}");

@@ -17,7 +17,7 @@ use mb_core::{
 
 pub use engines::ENGINES;
 pub use parameters::parameters_table;
-pub use preset::PresetError;
+pub use preset::{PresetError, read_text as read_preset};
 
 /// Why an engine could not be chosen or built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -72,7 +72,20 @@ pub enum PresetError {
 
 /// Reads the complete parameter set of `preset`, one of the `presets` of an engine.
 pub(crate) fn read(specs: &[ParameterSpec], presets: &[Preset], preset: &Preset) -> Result<ParameterSet, PresetError> {
-    let tables = with_bases(presets, preset)?;
+    read_text(specs, presets, preset.name, preset.toml)
+}
+
+/// Reads the complete parameter set of a preset with this name and text, beside the `presets` of an engine.
+///
+/// # Errors
+/// When the text is no preset of the engine.
+pub fn read_text(
+    specs: &[ParameterSpec],
+    presets: &[Preset],
+    name: &str,
+    toml: &str,
+) -> Result<ParameterSet, PresetError> {
+    let tables = with_bases(presets, name, toml)?;
     let mut given = Vec::with_capacity(specs.len());
     // Those of the base come first: the last value of a key counts.
     for (key, value) in tables.iter().rev().flatten() {
@@ -84,9 +97,8 @@ pub(crate) fn read(specs: &[ParameterSpec], presets: &[Preset], preset: &Preset)
 }
 
 /// The values of a preset, then those of its base, and so on.
-fn with_bases(presets: &[Preset], preset: &Preset) -> Result<Vec<Table>, PresetError> {
-    let (mut names, mut tables) = (vec![preset.name], Vec::new());
-    let mut toml = preset.toml;
+fn with_bases<'a>(presets: &[Preset], name: &'a str, mut toml: &'a str) -> Result<Vec<Table>, PresetError> {
+    let (mut names, mut tables) = (vec![name], Vec::new());
     loop {
         let mut table: Table = toml.parse().map_err(|error: toml::de::Error| PresetError::Syntax(error.to_string()))?;
         let base = table.remove("base");
