@@ -11,6 +11,8 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn, TypeAlias
 
@@ -75,26 +77,23 @@ def parse_toml(text: str, path: Path, expected: str) -> dict[str, Any]:
     """Parse the text of the TOML file `path`."""
     if _LONG_KEY.search(text):  # for such a key the reader needs time and memory that grow with its square
         _too_deep(path, expected)
-    try:
-        found = tomllib.loads(text)
-    except RecursionError:
-        _too_deep(path, expected)
-    except ValueError as error:
-        msg = f"{path}: not TOML: {error}; expected {expected}"
-        raise MatchbenchError(msg) from None
-    _check_depth(found, path, expected)
+    found: dict[str, Any] = _parsed(tomllib.loads, "TOML", text, path, expected)
     return found
 
 
 def read_json(path: Path, expected: str) -> Any:
     """Read a file of JSON, in which no number is NaN or infinite."""
-    text = read_text(path, expected)
+    parse = partial(json.loads, parse_constant=_refuse_constant)
+    return _parsed(parse, "JSON", read_text(path, expected), path, expected)
+
+
+def _parsed(parse: Callable[[str], Any], form: str, text: str, path: Path, expected: str) -> Any:
     try:
-        found = json.loads(text, parse_constant=_refuse_constant)
+        found = parse(text)
     except RecursionError:
         _too_deep(path, expected)
     except ValueError as error:
-        msg = f"{path}: not JSON: {error}; expected {expected}"
+        msg = f"{path}: not {form}: {error}; expected {expected}"
         raise MatchbenchError(msg) from None
     _check_depth(found, path, expected)
     return found
