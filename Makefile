@@ -46,7 +46,7 @@ PYTEST = $(VENV)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durat
 # Sources of the compiled module.
 RUST := Cargo.toml Cargo.lock $(shell find matching processor moped netproc match_unit mbmatch/src mbmatch/mbmatch.c mbmatch/mbmatch.h mbmatch/build.rs mpi engines workbench spec studies -type f -not -name '*.md' -not -path '*/build/*')
 
-.PHONY: help setup run test check python-checks python-tests abuse rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly dist bless gen guest clean fuzz-corpus
+.PHONY: help setup run test check python-checks python-tests abuse faults rust-format rust-lints rust-checked rust-build rust-tests recorder bench nightly dist bless gen guest clean fuzz-corpus
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -80,9 +80,13 @@ python-checks: .venv/packages.stamp
 python-tests: rust-build target/python recorder
 	$(ALONE) PYTHONPATH=$(CURDIR)/target/python PATH="$(CURDIR)/target/python/bin:$$PATH" $(PYTEST) $(TESTS)
 
-# KINDS selects some: make abuse KINDS="files --only /dev/zero"
+# Kinds select some: make abuse KINDS="files --only /dev/zero", make faults KINDS=runner_faults
+ABUSE := $(ALONE) PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -m tests.abuse
 abuse: rust-build target/python recorder ## attack every option of every command: what, expected, found
-	$(ALONE) PYTHONPATH=$(CURDIR)/target/python $(VENV)/python -m tests.abuse $(KINDS)
+	$(ABUSE) $(or $(KINDS),code files outputs values)
+
+faults: rust-build target/python recorder ## let each call of the system fail in commands, in the recorder, in the runner of `mpi conform`
+	$(ABUSE) $(or $(KINDS),faults recorder_faults runner_faults)
 
 rust-format: .venv/lints.stamp
 	$(CARGO) fmt --check
@@ -179,10 +183,15 @@ nightly-fuzz-%: .venv/sanitizers.stamp .venv/readers.stamp
 fuzz-corpus: .venv/sanitizers.stamp .venv/readers.stamp
 	for target in $(FUZZ_TARGETS); do $(VENV)/python fuzz/fuzz.py merge $$target || exit; done
 
-# Known defects of crates, where the database can be reached. Exceptions are in deny.toml, each with a date.
+# Known defects of crates, where the database can be reached; else the next call tries again. Exceptions are in deny.toml,
+# each with a date.
+ADVISORIES := https://github.com/rustsec/advisory-db
 nightly-advisories: .venv/tools.stamp
-	command -v cargo-deny > /dev/null || cargo install --locked --quiet --root .venv cargo-deny
-	if cargo deny fetch; then cargo deny check advisories; else echo "advisories: the database was not reached; nothing is checked"; fi
+	if ! timeout 60 git ls-remote --quiet $(ADVISORIES) HEAD > /dev/null 2>&1; then \
+	  printf '%s\n' "advisories: nothing is checked, $(ADVISORIES) cannot be reached" "to be continued"; \
+	else \
+	  command -v cargo-deny > /dev/null || cargo install --locked --quiet --root .venv cargo-deny && cargo deny check advisories; \
+	fi
 
 # `make test` runs the tests of Python on an unoptimized module, this part on the module that users install.
 nightly-python: setup .venv/packages.stamp .venv/guest.stamp

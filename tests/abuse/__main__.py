@@ -12,25 +12,28 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.abuse import faults
+from tests.abuse import state
 from tests.abuse.case import Case, warm
 
-KINDS = ("code", "files", "outputs", "values", "faults", "recorder_faults")
-"""The modules with cases."""
+TABLE = ("code", "files", "outputs", "values")
+FAULTS = ("faults", "recorder_faults", "runner_faults")
+KINDS = (*TABLE, *FAULTS)
+"""The modules with cases: those without and with injected faults."""
 
 
 def main() -> int:
     """Run what is asked for; 1 if a case does not hold."""
     arguments = _arguments()
-    injects = any("faults" in kind for kind in arguments.kinds or KINDS)
+    injects = not {*FAULTS}.isdisjoint(arguments.kinds or KINDS)
     if injects and "inject" not in os.environ.get("LD_PRELOAD", ""):
         # Faults are injected from the inside.
         words = [sys.executable, "-m", "tests.abuse", *sys.argv[1:]]
         os.execve(  # noqa: S606 - the same program
-            sys.executable, words, {**os.environ, "LD_PRELOAD": str(faults.library())}
+            sys.executable, words, {**os.environ, "LD_PRELOAD": str(state.library())}
         )
     begin = time.monotonic()
     warm()
@@ -50,8 +53,10 @@ def main() -> int:
                 holds = found == case.expected
                 failed += not holds
                 if not (arguments.quiet and holds):
-                    state = "ok" if holds else "FAILED"
-                    print(" | ".join([state, kind, case.what, case.expected, found]), flush=True)
+                    verdict = "ok" if holds else "FAILED"
+                    print(" | ".join([verdict, kind, case.what, case.expected, found]), flush=True)
+    numbers = Counter(kind for kind, _ in cases)
+    print(", ".join(f"{number} {kind}" for kind, number in numbers.items()), end="; ")
     print(f"{len(cases)} cases, {failed} failed, {time.monotonic() - begin:.0f} s")
     return int(failed > 0 or not cases)
 

@@ -77,7 +77,9 @@ class End:
             return f"signal {-self.status}"
         if self.status == 0:
             return DONE
-        lines = self.err.splitlines() or [""]
+        if not self.err:
+            return f"status {self.status}, no error"
+        lines = self.err.splitlines()
         if "Traceback" in self.err or "panicked" in self.err:
             return f"status {self.status}, traceback: {lines[-1]}"
         if lines[0].startswith(self.diagnosed):

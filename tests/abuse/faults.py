@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Each call of the system that concerns the files of a command fails, or the command is killed there.
 
-A command has then done its work, or says why not in one line and leaves no result. The same command, run
+A command has then done its work, or says why not in one line and leaves no half result. The same command, run
 again, leaves all results and nothing else. `inject.c` counts the calls and lets one fail.
+Some of the requests for memory of the compiled module fail too: it may abort then, as if it were killed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import shutil
-import struct
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -22,12 +20,15 @@ from functools import cache, partial
 from pathlib import Path
 
 from tests.abuse.case import DONE, REFUSED, Case, End, run
+from tests.abuse.state import State
+from tests.shared import ROOT
 
 WHOLE = "done or refused in one line; then whole"
 KILLED = "signal 9; then whole"
 
-STATE = struct.Struct("<QQQ1024s64s64s")
-"""`struct state` of `inject.c`: calls, the failing one, whether it ends the process, folder, object, hit."""
+ABORTED = "done, refused in one line, or aborted; then whole"
+_ALLOCATIONS = 12
+"""Requests for memory of each command that fail, spread over all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,12 @@ COMMANDS = (
         ("packets.json", "packets.png", "packets.svg"),
     ),
     Command("match_unit new unit", ("unit",)),
+    Command(
+        "chip run -n 2 --memory 64 --cores 4 --quiet --mode timing --core scalar --json chip.json"
+        " --timeline chip.timeline --kanata 10:20 --kanata-file chip.kanata kernel.elf pages",
+        ("chip.json", "chip.timeline", "chip.kanata"),
+    ),
+    Command("cpu run --core ppc440 --kanata 10:20 --kanata-file core.kanata md5.elf", ("core.kanata",)),
 )
 
 
@@ -68,8 +75,10 @@ _GENERATE = ("generate", "depth", "-n", "2", "--depth", "2", "--iterations", "3"
 
 @cache
 def _inputs() -> Path:
-    """Make a small trace, as a directory and as an archive."""
+    """Make a small trace, as a directory and as an archive, and copy programs."""
     folder = Path(tempfile.mkdtemp(prefix="abuse-inputs-"))
+    shutil.copy(ROOT / "moped" / "elf" / "kernel_moped.rv64.elf", folder / "kernel.elf")
+    shutil.copy(ROOT / "processor" / "firmware" / "elf" / "md5.rv64.elf", folder / "md5.elf")
     with chdir(folder):
         made = run([*_GENERATE, "small"])
         assert str(made) == DONE, made.err
@@ -97,24 +106,40 @@ def _forget_temporary() -> None:
     tempfile.tempdir = None
 
 
-def _injected(command: Command, folder: Path, at: int, *, ends: bool) -> tuple[End, int, str]:
-    """Run a command whose call number `at` fails; give its end, the number of calls, and which one failed."""
-    with tempfile.NamedTemporaryFile() as state:
-        state.write(STATE.pack(0, at, ends, os.fsencode(folder), b"", b""))
-        state.flush()
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What fails.
+
+    Parameters
+    ----------
+    at
+        Number of the call; 0: none.
+    ends
+        Whether it ends the process instead.
+    is_of_memory
+        Whether requests for memory of the compiled module are counted, and not calls of the system.
+    """
+
+    at: int
+    ends: bool = False
+    is_of_memory: bool = False
+
+
+def _injected(command: Command, folder: Path, fault: Fault) -> tuple[End, State]:
+    """Run a command with a fault."""
+    concerned, of = ("/nowhere", "_native") if fault.is_of_memory else (folder, "")
+    with State(concerned, fault.at, ends=fault.ends, of=of) as state:
 
         def begin() -> None:
             _forget_temporary()
-            assert ctypes.CDLL(None).inject_begin(os.fsencode(state.name)) == 0
+            state.begin()
 
-        environment = {"INJECT": state.name, "TMPDIR": str(folder)}
         end = run(
             command.words.split(),
-            environment=environment,
+            environment={"INJECT": state.path, "TMPDIR": str(folder)},
             before=begin,
         )
-        count, _, _, _, _, hit = STATE.unpack(Path(state.name).read_bytes())
-        return end, count, hit.rstrip(b"\0").decode()
+        return end, state.read()
 
 
 @cache
@@ -130,7 +155,8 @@ def _whole(command: Command) -> tuple[int, dict[str, str]]:
             folder = Path(name)
             before = _prepared(folder)
             with chdir(folder):
-                end, calls, _ = _injected(command, folder, 0, ends=False)
+                end, state = _injected(command, folder, Fault(0))
+            calls = state.calls
             assert str(end) == DONE, f"{command.words}: {end}: {end.err}"
             results.append({path: digest for path, digest in _digests(folder).items() if path not in before})
     first, second = results
@@ -152,27 +178,28 @@ def _again(command: Command, folder: Path, *more: str) -> End:
     )
 
 
-def _find(command: Command, at: int, ends: bool, folder: Path) -> str:
+def _find(command: Command, fault: Fault, folder: Path) -> str:
     before = _prepared(folder)
     _, whole = _whole(command)
-    end, _, hit = _injected(command, folder, at, ends=ends)
-    told = str(end)
+    end, state = _injected(command, folder, fault)
+    hit, told = state.hit, str(end)
+    is_ended = told == ("signal 6" if fault.is_of_memory else "signal 9")
     wrong = _differences(before, whole, folder)
     if told == DONE:
         # What could not be removed is left to the next run.
         if wrong and not wrong.startswith("more:"):
             return f"{hit}: {told}, but {wrong}"
-    elif told != ("signal 9" if ends else REFUSED):
+    elif not (is_ended and (fault.ends or fault.is_of_memory)) and (fault.ends or told != REFUSED):
         return f"{hit}: {told}: {end.err[-200:]}"
-    elif not ends:
+    elif not is_ended:
         left = [name for name in command.outputs if (folder / name).exists()]
-        if left:
-            return f"{hit}: {told}, but it leaves {', '.join(left)}"
+        if left and wrong:  # what is whole is no half result, though the command did not end as it should
+            return f"{hit}: {told}, but it leaves {', '.join(left)}: {wrong}"
     if wrong:
         for name in {path.name for path in folder.iterdir()} - before.keys() - set(command.outputs):
             os.utime(folder / name, (0, 0))  # temporary directories are removed when they are older
         again = _again(command, folder)
-        if str(again) == REFUSED and "--force" in again.err and (ends or told == DONE):
+        if str(again) == REFUSED and "--force" in again.err and (is_ended or told == DONE):
             # It ended behind its last rename, or between those of several files.
             again = _again(command, folder, "--force")
         if str(again) != DONE:
@@ -180,7 +207,7 @@ def _find(command: Command, at: int, ends: bool, folder: Path) -> str:
         wrong = _differences(before, whole, folder)
         if wrong:
             return f"{hit}: {told}; after the next run {wrong}"
-    return KILLED if ends else WHOLE
+    return ABORTED if fault.is_of_memory else KILLED if fault.ends else WHOLE
 
 
 def _differences(before: dict[str, str], whole: dict[str, str], folder: Path) -> str:
@@ -198,25 +225,13 @@ def _differences(before: dict[str, str], whole: dict[str, str], folder: Path) ->
 
 
 @cache
-def library() -> Path:
-    """Compile what is preloaded."""
-    made = Path(tempfile.mkdtemp(prefix="abuse-inject-")) / "inject.so"
-    source = Path(__file__).with_name("inject.c")
-    words = [
-        "cc",
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-o",
-        str(made),
-        str(source),
-        "-ldl",
-    ]
-    subprocess.run(words, check=True, timeout=60)
-    return made
+def _allocations(command: Command) -> int:
+    """Run a command without a fault; give the number of its requests for memory."""
+    with tempfile.TemporaryDirectory(prefix="abuse-") as name, chdir(name):
+        _prepared(Path(name))
+        end, state = _injected(command, Path(name), Fault(0, is_of_memory=True))
+    assert str(end) == DONE, f"{command.words}: {end}: {end.err}"
+    return state.calls
 
 
 def cases() -> Iterator[Case]:
@@ -226,4 +241,9 @@ def cases() -> Iterator[Case]:
         for at in range(1, calls + 1):
             for ends in (False, True):
                 what = f"{command.words}: call {at} of {calls} {'ends the process' if ends else 'fails'}"
-                yield Case(what, KILLED if ends else WHOLE, partial(_find, command, at, ends))
+                yield Case(what, KILLED if ends else WHOLE, partial(_find, command, Fault(at, ends=ends)))
+        requests = _allocations(command)
+        for part in range(min(_ALLOCATIONS, requests)):
+            at = 1 + part * requests // _ALLOCATIONS
+            what = f"{command.words}: request {at} of {requests} for memory fails"
+            yield Case(what, ABORTED, partial(_find, command, Fault(at, is_of_memory=True)))

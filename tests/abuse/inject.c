@@ -5,7 +5,7 @@
  * variable INJECT names the file of the state, which the processes of a command share.
  *
  * Calls that a folder concerns name a path in it, or a descriptor that such a call opened. With `object`, memory that
- * this loaded object asks for counts too. What a call returns then: for reads and syncs EIO, for memory ENOMEM, else
+ * this loaded object asks for, mapped or from the heap, counts too. What a call returns then: for reads and syncs EIO, for memory ENOMEM, else
  * ENOSPC. Calls that release something never fail.
  */
 #define _GNU_SOURCE
@@ -178,10 +178,17 @@ FCNTL(fcntl64)
 		if (concerns(AT_FDCWD, path) && fails(#name, mode[0] == 'r' ? EIO : ENOSPC)) { \
 			return NULL; \
 		} \
-		return REAL(name)(path, mode); \
+		FILE *file = REAL(name)(path, mode); \
+		opened(AT_FDCWD, path, file == NULL ? -1 : fileno(file)); \
+		return file; \
 	}
 FOPEN(fopen)
 FOPEN(fopen64)
+
+size_t fread(void *data, size_t size, size_t count, FILE *file)
+{
+	return concerns_descriptor(fileno(file)) && fails("fread", EIO) ? 0 : REAL(fread)(data, size, count, file);
+}
 
 /* Calls whose first argument is a descriptor. */
 #define ON_DESCRIPTOR(type, name, parameters, arguments, error) \
@@ -249,3 +256,21 @@ static int is_from_object(void *caller)
 	}
 MMAP(mmap, off_t)
 MMAP(mmap64, off64_t)
+
+/* Memory from the heap, for the object alone. The names of glibc, since dlsym itself asks for memory. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t number, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+#define FROM_HEAP(type, name, parameters, real, none) \
+	type name parameters \
+	{ \
+		return is_from_object(__builtin_return_address(0)) && fails(#name, ENOMEM) ? none : real; \
+	}
+FROM_HEAP(void *, malloc, (size_t size), __libc_malloc(size), NULL)
+FROM_HEAP(void *, calloc, (size_t number, size_t size), __libc_calloc(number, size), NULL)
+FROM_HEAP(void *, realloc, (void *memory, size_t size), __libc_realloc(memory, size), NULL)
+FROM_HEAP(void *, aligned_alloc, (size_t alignment, size_t size), __libc_memalign(alignment, size), NULL)
+FROM_HEAP(int, posix_memalign, (void **memory, size_t alignment, size_t size),
+          (*memory = __libc_memalign(alignment, size)) == NULL ? ENOMEM : 0, ENOMEM)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import subprocess
 import tarfile
@@ -14,8 +15,10 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
-from tests.abuse.case import REFUSED, run
+from tests.abuse.case import DONE, REFUSED, run
+from tests.conftest import make_fake_mpi
 from tests.shared import ROOT
+from tests.test_mpi_costs import result as mpi_bench_result
 
 Content = Callable[[], bytes]
 
@@ -38,6 +41,10 @@ class Place:
         Names of hostile files that it takes.
     refused
         What is found for those whose content it refuses: status 1 for a check, lines for a compiler.
+    valid
+        What is found for the valid content.
+    runs
+        Whether the content is a program, which ends as it likes.
     """
 
     words: str
@@ -46,6 +53,8 @@ class Place:
     others: Mapping[str, Content] = field(default_factory=dict)
     accepts: frozenset[str] = frozenset()
     refused: str = REFUSED
+    valid: str = DONE
+    runs: bool = False
 
 
 def _run(words: str, folder: Path) -> None:
@@ -62,6 +71,22 @@ def _made(commands: str, name: str) -> bytes:
         for words in commands.split(";"):
             _run(words, Path(folder))
         return (Path(folder) / name).read_bytes()
+
+
+FAKE = "--mpicc fake/bin/mpicc"
+"""Compiler and launcher of `make_fake_mpi`."""
+_SERIES = "--series preposted/tags --series unexpected/tags --depths 0,4 --repetitions 2"
+_BENCH = f"mpi bench {FAKE} {_SERIES} --force -o out"
+_FAKE_RUN = "-- fake/bin/mpirun"
+
+
+@cache
+def _measured(name: str) -> bytes:
+    """Return a result of `mpi bench`."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_fake_mpi(Path(folder))
+        _run(f"{_BENCH} --table-only {_FAKE_RUN}", Path(folder))
+        return (Path(folder) / "out" / name).read_bytes()
 
 
 _GENERATE = "generate depth -o t -n 2 --iterations 2 --depth 4"
@@ -113,6 +138,15 @@ _LINES = ", with the lines of a compiler"
 _COMPILED = f"status 2{_LINES}"
 _capture = partial(_made, "netproc generate -o t.pcap --packets 9", "t.pcap")
 _EMPTY = frozenset({"an empty file"})
+_TEXT = _EMPTY | {"deep nesting of TOML", "deep nesting of JSON"}
+
+
+def _costs() -> bytes:
+    return json.dumps(mpi_bench_result()).encode()
+
+
+_matrix = _file("python", "matchbench", "mpi", "matrices", "mpich.toml")
+_spine = _file("netproc", "elf", "netproc_block_port.rv64.elf")
 TRACE: dict[str, Content] = {"a.tar.xz": _archive}
 UNIT: dict[str, Content] = {
     "l.toml": _file("match_unit", "examples", "list.toml"),
@@ -172,7 +206,9 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     ("trace export", "--on"): _engine("trace export a.tar.xz -o x --match-unit --rank 0 --on @"),
     ("compare", "PATHS"): _trace("compare @ -e linear --table-only"),
     ("compare", "--engine"): _engine("compare a.tar.xz --table-only -e @"),
-    ("compare", "--mpi-bench"): [Place("compare a.tar.xz --table-only --mpi-bench @", "m.json", None, TRACE)],
+    ("compare", "--mpi-bench"): [
+        Place("compare a.tar.xz -e linear:software --table-only --mpi-bench @", "m.json", _costs, TRACE)
+    ],
     ("sweep", "PATHS"): [
         *_trace("sweep @ -e cam_list -s cam=4 -j 1 --table-only --no-cache"),
         Place("sweep @ -j 1 --table-only --no-cache", "s.toml", _study, TRACE),
@@ -180,7 +216,10 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     ("sweep", "--engine"): _engine("sweep a.tar.xz -s budget=1,2 -j 1 --table-only --no-cache -e @"),
     ("sweep", "--areas"): [
         Place(
-            "sweep a.tar.xz -e cam_list -s cam=4 -j 1 --table-only --no-cache --areas @", "a.toml", _areas, TRACE
+            "sweep a.tar.xz -e cam_list -s cam=4 -j 1 --table-only --no-cache --areas @",
+            "a.toml",
+            _areas,
+            TRACE,
         )
     ],
     ("size", "PATHS"): _trace("size @ --table-only"),
@@ -188,24 +227,43 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     ("size", "--engine"): _engine("size a.tar.xz --table-only -e @"),
     ("engines show", "SPEC"): _engine("engines show @", content=True),
     ("engine test", "SPEC"): _engine("engine test @"),
-    ("mpi bench", "--hostfile"): [Place(f"mpi bench {MPI} --hostfile @", "hosts")],
-    ("mpi bench", "--beside"): [
-        Place(f"mpi bench {MPI} --beside @", "b.csv"),
-        Place(f"mpi bench {MPI} --beside @", "b.json"),
+    ("mpi bench", "--hostfile"): [
+        Place(f"{_BENCH} --table-only --hostfile @ {_FAKE_RUN}", "hosts", _text("localhost\n"), accepts=_TEXT)
     ],
-    ("mpi conform", "--hostfile"): [Place(f"mpi conform {MPI} --hostfile @", "hosts")],
-    ("mpi conform", "--matrix"): [Place(f"mpi conform {MPI} --matrix @", "m.toml")],
-    ("chip run", "PROGRAM"): [Place("chip run @", "p.elf")],
-    ("cpu run", "PROGRAM"): [Place("cpu run @", "p.elf"), Place("cpu run --unit-test @", "u.elf")],
+    ("mpi bench", "--beside"): [
+        Place(f"{_BENCH} --beside @ {_FAKE_RUN}", "b.csv", partial(_measured, "rows.csv")),
+        Place(f"{_BENCH} --beside @ {_FAKE_RUN}", "b.json", partial(_measured, "mpi-bench.json")),
+    ],
+    # The fake MPI performs no test programs: what a valid file leads to is refused in one line too.
+    ("mpi conform", "--hostfile"): [
+        Place(f"mpi conform {FAKE} --hostfile @ {_FAKE_RUN}", "hosts", _text("localhost\n"), valid=REFUSED)
+    ],
+    ("mpi conform", "--matrix"): [
+        Place(f"mpi conform {FAKE} --matrix @ {_FAKE_RUN}", "m.toml", _matrix, valid=REFUSED)
+    ],
+    ("chip run", "PROGRAM"): [
+        Place(
+            "chip run -n 2 --memory 64 --cores 4 --quiet --limit 100000000 @ pages",
+            "p.elf",
+            _file("moped", "elf", "kernel_moped.rv64.elf"),
+            runs=True,
+        )
+    ],
+    ("cpu run", "PROGRAM"): [
+        Place("cpu run @", "p.elf", _file("processor", "firmware", "elf", "md5.rv64.elf"), runs=True),
+        Place("cpu run --unit-test @", "u.elf"),
+    ],
     ("netproc build", "HANDLER"): [Place("netproc build @ -o x.elf", "h.c", refused=f"status 1{_LINES}")],
     ("netproc compare", "TRAFFIC"): [Place("netproc compare @ -n 1", "t.pcap")],
-    ("netproc compare", "--program"): [Place("netproc compare null -n 1 -p @", "p.elf")],
+    ("netproc compare", "--program"): [
+        Place("netproc compare null -a smt1 -n 1 -p @", "p.elf", _spine, runs=True)
+    ],
     ("netproc run", "TRAFFIC"): [
         Place(
             "netproc run @ -n 1", "t.pcap", partial(_made, "netproc generate -o t.pcap --packets 9", "t.pcap")
         )
     ],
-    ("netproc run", "--program"): [Place("netproc run null -n 1 -p @", "p.elf")],
+    ("netproc run", "--program"): [Place("netproc run null -n 1 -p @", "p.elf", _spine, runs=True)],
     ("match_unit asm", "FILE"): [Place("match_unit asm @ -o x.mbi", "p.mb", _program, refused=_COMPILED)],
     ("match_unit disasm", "IMAGE"): [Place("match_unit disasm @", "p.mbi", _image)],
     **_unit("run"),
@@ -213,7 +271,14 @@ PLACES: dict[tuple[str, str], list[Place]] = {
     **_unit("trace", " -q"),
     **_unit("debug", " -x quit"),
     ("match_unit debug", "--script"): [
-        Place("match_unit debug mpi -l l.toml -H h.toml --script @", "s.txt", _text("quit\n"), UNIT, _EMPTY)
+        Place(
+            "match_unit debug mpi -l l.toml -H h.toml --script @",
+            "s.txt",
+            _text("quit\n"),
+            UNIT,
+            _EMPTY,
+            refused="status 2, no error",  # commands are refused in the debugger's own words
+        )
     ],
 }
 """Parameter -> how it is tried."""
