@@ -19,6 +19,7 @@ import pytest
 import matchbench as mb
 from matchbench.cli import main
 from matchbench.native_types import Report
+from matchbench.sweep import space
 from matchbench.sweep.cache import Cache
 from matchbench.sweep.hardware import Costs
 from matchbench.sweep.result import Sweep, result_of
@@ -257,6 +258,21 @@ def test_combinations_that_contradict_themselves_and_repeat_others_are_left_out(
     with pytest.raises(mb.MatchbenchError) as error:
         swept([deep], None, designs=(design,))
     assert "word" in str(error.value)
+
+
+def test_a_sweep_without_a_valid_variant_names_the_first_value_and_its_reason(
+    deep: mb.Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space, "_check", lambda _: None)  # as with too many variants to try all
+    words = ["sweep", str(deep.path), "-e", "cam_list", "-s", "list_entries=100", "-s", "lists=8,16"]
+    assert main([*words, "--no-cache", "-o", str(tmp_path / "o")]) == 2
+    said = capsys.readouterr().err
+    reason = "`list_entries` is 100, which 8 lists cannot share evenly"
+    assert said.startswith("matchbench: lists=8: ")
+    assert reason in said
+    assert said.endswith("; expected a valid variant, and none of 2 is\n")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "o").exists()
 
 
 def test_a_random_sample_depends_on_the_seed_alone(deep: mb.Trace, tmp_path: Path) -> None:
