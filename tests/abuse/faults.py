@@ -62,7 +62,7 @@ COMMANDS = (
     ),
     Command("match_unit new unit", ("unit",)),
     Command(
-        "chip run -n 2 --memory 64 --cores 4 --quiet --mode timing --core scalar --json chip.json"
+        "chip run -n 2 --memory 64 --cores 4 --quiet --mode timing --core scalar -o chip.json"
         " --timeline chip.timeline --kanata 10:20 --kanata-file chip.kanata kernel.elf pages",
         ("chip.json", "chip.timeline", "chip.kanata"),
     ),

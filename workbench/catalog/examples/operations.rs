@@ -47,6 +47,11 @@ impl Count {
     fn has(self, count: Self) -> bool {
         count.operations >= self.operations || count.seconds >= self.seconds
     }
+
+    /// The part of this that `count` has.
+    fn part(self, count: Self) -> f64 {
+        (count.operations as f64 / self.operations as f64).max(count.seconds / self.seconds)
+    }
 }
 
 struct Arguments {
@@ -167,12 +172,21 @@ struct Shared {
     state: File,
 }
 
+/// The subjects, those first that have the smallest part of `enough`: short runs, too, reach every engine.
+fn in_turn(subjects: &[Subject], counts: &BTreeMap<String, Count>, enough: Count) -> Vec<usize> {
+    let part = |which: usize| enough.part(counts.get(&subjects[which].name).copied().unwrap_or_default());
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
+    order.sort_by(|&one, &other| part(one).total_cmp(&part(other)));
+    order
+}
+
 /// Runs slices of all subjects, in turn on every processor, until each has enough, has failed, or the time is over.
 fn run(subjects: &[Subject], arguments: &Arguments, counts: BTreeMap<String, Count>, state: File) -> Shared {
     let end = Instant::now() + Duration::from_secs_f64(arguments.minutes * 60.0);
     let enough = arguments.enough;
     let is_over = || Instant::now() >= end;
-    let shared = Mutex::new(Shared { counts, waiting: (0..subjects.len()).collect(), wrong: BTreeMap::new(), state });
+    let waiting = in_turn(subjects, &counts, enough);
+    let shared = Mutex::new(Shared { counts, waiting, wrong: BTreeMap::new(), state });
     let lock = || shared.lock().expect("no thread panics with the lock");
     let work = || {
         while !is_over() {
@@ -305,6 +319,14 @@ mod tests {
         assert_eq!(after, state);
         let (later, _) = on(&state, "--minutes 0 --operations 30000 linear");
         assert!(later.unwrap().0.ends_with("\nto be continued\n"));
+    }
+
+    #[test]
+    fn a_run_continues_with_the_engine_that_has_least() {
+        let subjects = subjects(&["alpu".to_owned(), "ideal".to_owned(), "linear".to_owned()]).unwrap();
+        let counts = counts("alpu 9 1000 5\nlinear 9 10 50\n").unwrap();
+        let enough = Count { streams: u64::MAX, operations: 10_000, seconds: 1000.0 };
+        assert_eq!(in_turn(&subjects, &counts, enough), [1, 2, 0]);
     }
 
     #[test]
