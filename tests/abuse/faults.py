@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -27,6 +28,8 @@ WHOLE = "done or refused in one line; then whole"
 KILLED = "signal 9; then whole"
 
 ABORTED = "done, refused in one line, or aborted; then whole"
+_PROBE = re.compile(r"[a-z0-9_]{8}")
+"""What Python's `tempfile` leaves when it is killed while it looks whether a directory can be written."""
 _ALLOCATIONS = 12
 """Requests for memory of each command that fail, spread over all of them."""
 
@@ -213,7 +216,7 @@ def _find(command: Command, fault: Fault, folder: Path) -> str:
 def _differences(before: dict[str, str], whole: dict[str, str], folder: Path) -> str:
     """Say what a folder has too much or too little; empty if it is as after a run without a fault."""
     found = {path: digest for path, digest in _digests(folder).items() if path not in before}
-    more = sorted(found.keys() - whole.keys())
+    more = sorted(path for path in found.keys() - whole.keys() if not _PROBE.fullmatch(path))
     less = sorted(whole.keys() - found.keys())
     other = sorted(path for path, digest in whole.items() if digest and found.get(path, digest) != digest)
     said = [
