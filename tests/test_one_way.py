@@ -20,6 +20,7 @@ READERS = {
     "engines/templates.py",  # files of the package
     "sweep/hardware.py",
     "sweep/cache.py",
+    "sweep/rows.py",  # what it has written
     "record/run.py",  # what its own ranks have written
     "mpi/conform_runner.py",  # what its own program has written
     "netproc/machine.py",  # what its own compiler has written

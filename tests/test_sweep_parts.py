@@ -3,20 +3,27 @@
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import matchbench as mb
 from matchbench.cli import main
-from matchbench.sweep import analysis
+from matchbench.sweep import analysis, table
+from matchbench.sweep import report as report_module
+from matchbench.sweep import run as run_module
 from matchbench.sweep.analysis import Point
 from matchbench.sweep.cache import KEPT_DAYS, Cache
 from matchbench.sweep.hardware import Area, Hardware, cost_axis, engines_with_entries
+from matchbench.sweep.rows import Rows
 from matchbench.sweep.run import Status
-from matchbench.sweep.space import designs_of, values_of
+from matchbench.sweep.space import Variant, designs_of, values_of
+from matchbench.sweep.study import Study
 
 
 @pytest.mark.parametrize(
@@ -169,3 +176,63 @@ def test_the_rate_counts_no_result_of_the_cache() -> None:
     # Five were replayed, four of them after the first one.
     assert (status.rate, status.left_s) == (2.0, 15.0)
     assert Status(done=8, total=42, cached=7, first_s=100.0, last_s=100.0).left_s is None
+
+
+def test_rows_made_in_parts_are_those_made_at_once(
+    deep: mb.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"cam": "1..12 +1", "lists": "1,2"}
+    study = Study(
+        question="How large?",
+        traces=(deep.path,),
+        designs=tuple(designs_of(["cam_list"], settings)),
+        config=mb.ReplayConfig(),
+    )
+    whole = mb.sweep(study, cache=tmp_path / "cache")
+    made: list[int] = []
+    add = Rows.add
+
+    def counted(self: Rows, variants: Sequence[Variant], *others: Any) -> None:
+        made.append(len(variants))
+        add(self, variants, *others)
+
+    monkeypatch.setattr(run_module, "PART", 5)
+    monkeypatch.setattr(Rows, "add", counted)
+    parts = mb.sweep(study, cache=tmp_path / "cache")
+    assert made == [5, 5, 5, 5, 4]
+    for name in ("variants", "points", "parameters"):
+        assert getattr(parts, name).equals(getattr(whole, name)), name
+    assert (parts.answer, parts.remarks) == (whole.answer, whole.remarks)
+    whole.write(tmp_path / "whole")
+    parts.write(tmp_path / "parts")
+    for name in ("variants.csv", "points.csv", "parameters.csv", "sweep.json", "report.html"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
+    assert pl.read_parquet(tmp_path / "parts" / "points.parquet").equals(whole.points)
+
+
+def test_a_page_of_many_variants_has_the_marked_and_the_best(
+    deep: mb.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    designs = designs_of(["cam_list"], {"cam": "1..12 +1"})
+    sweep = mb.sweep(
+        Study(question="How large?", traces=(deep.path,), designs=tuple(designs), config=mb.ReplayConfig())
+    )
+    monkeypatch.setattr(report_module, "MOST_ROWS", 4)
+    sweep.write(tmp_path / "o", charts=False)
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "4 of 12 variants: those with a mark and the best. The file variants.csv has all." in page
+    assert page.count("<tr data-engine=") == 4
+    best = sweep.variants.sort(sweep.measure_column())["cam_list.cam"][0]
+    chosen = table.chosen(sweep, 4)
+    assert best in chosen["cam_list.cam"].to_list()
+    marked = sweep.variants.filter(pl.any_horizontal("best", "knee", "pareto"))
+    assert set(chosen["variant"]) <= set(marked["variant"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 3)), max_size=40))
+def test_a_front_is_what_no_other_point_dominates(points: list[tuple[int, int, int]]) -> None:
+    def dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    expected = [not any(dominates(other, point) for other in points) for point in points]
+    assert analysis.pareto(points) == expected

@@ -41,6 +41,7 @@ def gather(
     config: ReplayConfig,
     *,
     names: Mapping[str, str] | None = None,
+    parameters: bool = True,
 ) -> Comparison:
     """Make the result tables.
 
@@ -52,6 +53,8 @@ def gather(
         As the replays used them.
     names
         What remarks call an engine, by the hash of its parameters; by default `engine:preset`.
+    parameters
+        Whether to make the table of parameters, which is empty otherwise.
     """
     replays = _ordered(replays)
     references_ns = {
@@ -66,17 +69,18 @@ def gather(
         Remark(trace=name, engine="", text=text) for name, trace in traces.items() for text in _lacks(trace)
     ]
     hashes = set()
+    of_network = [_as_row("network", each) for each in network.parameters()]
+    network_name = network.name + _plus(network.parameters())
     for trace, engine, report in replays:
-        parameters = _parameters(engine, network)
+        every = [*(_as_row("engine", each) for each in engine.parameters()), *of_network]
         identity = {
             "trace": trace.name,
             "engine": engine.name,
             "preset": preset_of(engine),
             "timing": engine.timing,
-            "parameter_hash": _parameter_hash(engine, parameters, config),
+            "parameter_hash": _parameter_hash(engine, every, config),
         }
-        results = _results(trace, engine, report, parameters, references_ns.get(trace.name))
-        network_name = network.name + _plus(network.parameters())
+        results = _results(trace, engine, report, every, references_ns.get(trace.name))
         rows.append({**identity, **results, "network": network_name, **_replayed_as(config)})
         for name in ("ranks", "depths", "visits", "timeline"):
             if any(report[name].values()):  # a sweep keeps none of these rows
@@ -86,9 +90,9 @@ def gather(
             literals = {name: value for name, value in measured.items() if name != "kinds"}
             frame = pl.DataFrame(measured["kinds"])
             tables["measured"].append(_fit(frame, "measured", identity | literals))
-        if identity["parameter_hash"] not in hashes:
+        if parameters and identity["parameter_hash"] not in hashes:
             hashes.add(identity["parameter_hash"])
-            tables["parameters"].append(_fit(pl.DataFrame(parameters), "parameters", identity))
+            tables["parameters"].append(_fit(pl.DataFrame(every), "parameters", identity))
         remarks += [
             Remark(
                 trace=trace.name,
@@ -128,10 +132,13 @@ def _ordered(replays: Sequence[Replay]) -> list[Replay]:
 
 def _parameters(engine: Engine, network: Network) -> list[dict[str, Any]]:
     return [
-        {"part": part, "parameter": each["name"], "parameter_unit": each["unit"], **each}
-        for part, parameters in (("engine", engine.parameters()), ("network", network.parameters()))
-        for each in parameters
+        *(_as_row("engine", each) for each in engine.parameters()),
+        *(_as_row("network", each) for each in network.parameters()),
     ]
+
+
+def _as_row(part: str, parameter: Parameter) -> dict[str, Any]:
+    return {"part": part, "parameter": parameter["name"], "parameter_unit": parameter["unit"], **parameter}
 
 
 def _replayed_as(config: ReplayConfig) -> dict[str, Any]:

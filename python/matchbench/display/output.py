@@ -381,6 +381,37 @@ def write_table(table: pl.DataFrame, directory: Path, name: str) -> None:
 
     Not written by polars itself, whose errors do not name the file.
     """
+    write_file(directory / f"{name}.csv", _csv_bytes(table))
+    content = io.BytesIO()
+    table.write_parquet(content)
+    write_file(directory / f"{name}.parquet", content.getvalue())
+
+
+def write_parts(parts: Iterable[pl.DataFrame], directory: Path, name: str) -> None:
+    """Write a table as `write_table` does, part by part, so that it need not be in memory.
+
+    Parameters
+    ----------
+    parts
+        The rows; at least one part, all with the same columns.
+    directory, name
+        As of `write_table`.
+    """
+    import polars as pl
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        text = stack.enter_context(stream(directory / f"{name}.csv"))
+        file = stack.enter_context(stream(directory / f"{name}.parquet"))
+        writer = None
+        for part in parts:
+            text.write(_csv_bytes(part, header=writer is None))
+            rows = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer = writer or stack.enter_context(pq.ParquetWriter(file, rows.schema, compression="zstd"))
+            writer.write_table(rows)
+
+
+def _csv_bytes(table: pl.DataFrame, *, header: bool = True) -> bytes:
     import polars as pl
 
     text = pl.col(pl.String)
@@ -388,11 +419,8 @@ def write_table(table: pl.DataFrame, directory: Path, name: str) -> None:
     formula = text.str.contains(FORMULA.pattern) & text.cast(pl.Float64, strict=False).is_null()
     shown = table.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep())
     content = io.BytesIO()
-    shown.write_csv(content)
-    write_file(directory / f"{name}.csv", content.getvalue())
-    content = io.BytesIO()
-    table.write_parquet(content)
-    write_file(directory / f"{name}.parquet", content.getvalue())
+    shown.write_csv(content, include_header=header)
+    return content.getvalue()
 
 
 @contextmanager

@@ -48,7 +48,15 @@ def pareto(points: Sequence[Sequence[float]]) -> list[bool]:
     points
         Objectives, all minimized. Equal points do not dominate each other.
     """
-    return [not any(_dominates(other, point) for other in points) for point in points]
+    # In this order a point is dominated by an earlier one, if by any, and then by one of the front.
+    order = sorted(range(len(points)), key=lambda at: tuple(points[at]))
+    front: list[Sequence[float]] = []
+    found = [False] * len(points)
+    for at in order:
+        if not any(_dominates(other, points[at]) for other in front):
+            found[at] = True
+            front.append(points[at])
+    return found
 
 
 def knee(curve: Sequence[Point]) -> int | None:

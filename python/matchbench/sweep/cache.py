@@ -150,7 +150,10 @@ def module_hash() -> str:
 
 
 def _values(of: Engine | Network) -> dict[str, str]:
-    return {each["name"]: _content(each["value"]) for each in of.parameters()}
+    return {
+        each["name"]: each["value"] if each["file"] is None else _content(each["value"])
+        for each in of.parameters()
+    }
 
 
 def _content(value: str) -> str:

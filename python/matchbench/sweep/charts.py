@@ -21,6 +21,9 @@ Spec = dict[str, Any]
 MOST_LINES = 12
 """Lines of a chart; with more, each engine has one line, its best variants."""
 
+MOST_DOMINATED = 5000
+"""Dominated variants in a chart; of more, every n-th is drawn."""
+
 GREY, FRONT, KNEE = "#a8a8a8", "#3f7fc8", "#d9711c"
 """Colours of dominated variants, of the front, and of the knee."""
 
@@ -131,6 +134,10 @@ def _pareto(sweep: Sweep, ranked: pl.DataFrame) -> Chart:
         .then(pl.lit("front"))
         .otherwise(pl.lit("dominated"))
     )
+    dominated = ranked.filter(~(pl.col("knee") | pl.col("pareto")))
+    if dominated.height > MOST_DOMINATED:
+        every = -(-dominated.height // MOST_DOMINATED)
+        ranked = pl.concat([ranked.filter(pl.col("knee") | pl.col("pareto")), dominated.gather_every(every)])
     table = ranked.select(
         pl.col(cost).cast(pl.Float64).alias("x"),
         pl.col(column).alias("y"),
@@ -183,7 +190,9 @@ def _curve(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
 
 def _by_trace(sweep: Sweep, ranked: pl.DataFrame, axis: str) -> Chart:
     column = sweep.measure_column()
-    points = sweep.points.filter(pl.col("variant").is_in(ranked["variant"].implode()))
+    points = sweep.parts.frame(["trace", "variant", axis, column]).filter(
+        pl.col("variant").is_in(ranked["variant"].implode())
+    )
     names = pl.Enum(points["trace"].unique(maintain_order=True))
     rows = points.drop_nulls(column).sort(column).unique([axis, "trace"], keep="first", maintain_order=True)
     rows = rows.sort(pl.col("trace").cast(names), maintain_order=True)

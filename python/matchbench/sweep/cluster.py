@@ -12,18 +12,22 @@ import itertools
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from matchbench._native import MatchbenchError, version
+from matchbench.display import tables
 from matchbench.native_types import Report
 from matchbench.sweep.cache import default_directory, module_hash
 from matchbench.sweep.workers import Task, replay
 
 _DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB", "walltime": "01:00:00"}
 _WHOLE = {"cores", "processes", "job_cpu"}
-_QUEUED = 4  # tasks sent to a worker in advance, so that it does not wait for the next one
+_QUEUED = 2  # tasks sent to a worker in advance, so that it does not wait for the next one
+_TOGETHER_S = 1.0  # seconds that the replays of one task take together, if they are short
+_MOST_TOGETHER = 100
 _ALLOWED_DEATHS = 10  # of workers that ran the same task
 _CONNECT_S = 30
 
@@ -65,6 +69,7 @@ class ClusterWorkers:
                 f"--cluster {where}: cannot connect: {error}; expected `slurm` or the address of a scheduler"
             )
             raise MatchbenchError(msg) from error
+        tables.remark(f"workers and their progress: {self._client.dashboard_link}")
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
         """Replay the tasks and yield each with its result, in the order in which they end.
@@ -77,39 +82,43 @@ class ClusterWorkers:
         import distributed
 
         source = iter(tasks)
-        ahead = self._count * _QUEUED
-        under_way = {self._submit(task): task for task in itertools.islice(source, ahead)}
-        done = distributed.as_completed(list(under_way))
+        size = 1
+        under_way: dict[Any, list[Task]] = {}
+        done = distributed.as_completed()
+
+        def fill() -> None:
+            while len(under_way) < self._count * _QUEUED and (group := list(itertools.islice(source, size))):
+                future = self._client.submit(_replay_there, group, version(), module_hash(), pure=False)
+                under_way[future] = group
+                done.add(future)
+
         try:
+            fill()
             for future in done:
-                task = under_way.pop(future)
-                yield task, self._result(future, task)
-                for following in itertools.islice(source, max(0, ahead - len(under_way))):
-                    submitted = self._submit(following)
-                    under_way[submitted] = following
-                    done.add(submitted)
+                group = under_way.pop(future)
+                answers, seconds = self._result(future, group[0])
+                size = max(1, min(_MOST_TOGETHER, int(_TOGETHER_S * len(group) / max(seconds, 1e-9))))
+                for task, answer in zip(group, answers, strict=True):
+                    if isinstance(answer, str):
+                        msg = f"{task.name}, on a worker: {answer}"
+                        raise MatchbenchError(msg)
+                    yield task, answer
+                fill()
         finally:
             self._client.cancel(list(under_way))
 
-    def _submit(self, task: Task) -> Any:
-        return self._client.submit(_replay_there, task, version(), module_hash(), pure=False)
-
-    def _result(self, future: Any, task: Task) -> Report:
+    def _result(self, future: Any, first: Task) -> tuple[list[Report | str], float]:
         import distributed
 
         try:
-            answer = future.result()
+            answer: tuple[list[Report | str], float] = future.result()
         except distributed.scheduler.KilledWorker as error:
             msg = (
-                f"{task.name}: no result, {_ALLOWED_DEATHS} workers ended during it; "
+                f"{first.name}: no result, {_ALLOWED_DEATHS} workers ended during it; "
                 "give the jobs more memory"
             )
             raise MatchbenchError(msg) from error
-        if isinstance(answer, str):
-            msg = f"{task.name}, on a worker: {answer}"
-            raise MatchbenchError(msg)
-        report: Report = answer
-        return report
+        return answer
 
     def close(self) -> None:
         """End the workers that were started here; what they replay is lost."""
@@ -179,13 +188,23 @@ def _check_script(script: str) -> None:
         raise MatchbenchError(msg)
 
 
-def _replay_there(task: Task, expected_version: str, expected_module: str) -> Report | str:
-    """Replay on a worker; return the message of an error, because exceptions of the module do not travel."""
+def _replay_there(
+    tasks: list[Task], expected_version: str, expected_module: str
+) -> tuple[list[Report | str], float]:
+    """Replay on a worker; return results or messages of errors, and the seconds that all took.
+
+    Exceptions of the module do not travel.
+    """
     if module_hash() != expected_module:
-        return (
+        other = (
             f"its matchbench {version()} is another build than {expected_version} here; install the same one"
         )
-    try:
-        return replay(task)
-    except MatchbenchError as error:
-        return str(error)
+        return [other] * len(tasks), 0.0
+    start = time.perf_counter()
+    answers: list[Report | str] = []
+    for task in tasks:
+        try:
+            answers.append(replay(task))
+        except MatchbenchError as error:
+            answers.append(str(error))
+    return answers, time.perf_counter() - start

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 CHECK_FAILED = 1
 _LINE_EVERY_S = 30.0  # progress where standard error is not a terminal
 _MOST_ROWS = 20  # of the table on a terminal
+_SAID = 1000  # variants from which the writing of results is said
+_MOST_REMARKS = 20  # of those on a terminal
 
 
 @click.command(
@@ -205,6 +207,8 @@ def _sweep(paths: tuple[Path, ...], output: Path | None, jobs: int, options: _Op
             msg = f"{name}: {why}; expected a valid variant, and none of {len(sweep.left_out)} is"
             raise MatchbenchError(msg)
         if ended is None or sweep.variants.height:
+            if sweep.variants.height > _SAID:
+                tables.remark(f"writing {sweep.variants.height} variants")
             sweep.write(output, force=force, charts=not options.table_only, plots=options.plots)
     if ended is not None:
         _say_interrupted(run.status, sweep, output, options, jobs)
@@ -360,25 +364,30 @@ def _again(output: Path, options: _Options, jobs: int) -> str:
 
 def _show(sweep: Sweep, output: Path) -> None:
     from matchbench.sweep import table
+    from matchbench.sweep.result import MARKER
 
     with tables.ignoring_closed_pipe():
         for sentence in sweep.answer:
             tables.line(sentence)
         tables.line()
-        rows = table.rows(sweep)
-        if len(rows) > _MOST_ROWS:
-            marked = [row for row in rows if row[-1]]
-            shown = marked[:_MOST_ROWS]
-            title = f"{len(shown)} of {len(rows)} variants, those with a mark; {output}/variants.csv has all"
-            tables.show(title, table.headings(sweep), shown)
-        else:
-            tables.show(None, table.headings(sweep), rows)
+        shown = table.chosen(sweep, _MOST_ROWS)
+        title = None
+        if shown.height < sweep.variants.height:
+            title = (
+                f"{shown.height} of {sweep.variants.height} variants, those with a mark and the best; "
+                f"{output}/variants.csv has all"
+            )
+        tables.show(title, table.headings(sweep), table.rows(sweep, shown))
         tables.line()
         tables.line(f"results: {output}/report.html")
     with tables.ignoring_closed_pipe():
         from matchbench.compare import summary
 
-        for text in summary.remark_lines(sweep.remarks):
+        texts = [
+            *summary.remark_lines(sweep.remarks),
+            *(f"{name}: left out: {why}" for name, why in sweep.left_out.items()),
+        ]
+        for text in texts[:_MOST_REMARKS]:
             tables.warn(text)
-        for name, why in sweep.left_out.items():
-            tables.warn(f"{name}: left out: {why}")
+        if len(texts) > _MOST_REMARKS:
+            tables.warn(f"{len(texts) - _MOST_REMARKS} more remarks; {output}/{MARKER} has all")

@@ -25,6 +25,9 @@ KNEE = (
 )
 """The definition of the knee."""
 
+MOST_ROWS = 1000
+"""Variants in the table of the page, and remarks below it."""
+
 
 def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
     """Write `report.html`.
@@ -39,6 +42,9 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         Put interactive charts into it.
     """
     selected = planned(sweep) if charts else []
+    shown = table.chosen(sweep, MOST_ROWS)
+    remarks = list(summary.remark_lines(sweep.remarks, most=len(sweep.remarks)))
+    left_out = list(sweep.left_out.items())
     page = pages.render(
         "sweep.html",
         study=sweep.study,
@@ -50,10 +56,12 @@ def write_report(sweep: Sweep, directory: Path, *, charts: bool = True) -> None:
         library=chart_library.script() if selected else "",
         knee=KNEE,
         headings=table.headings(sweep),
-        rows=table.rows(sweep),
+        rows=table.rows(sweep, shown),
+        every=sweep.variants.height,
         legend=table.LEGEND,
-        remarks=list(summary.remark_lines(sweep.remarks, most=len(sweep.remarks))),
-        left_out=sweep.left_out,
+        remarks=remarks[:MOST_ROWS],
+        left_out=left_out[:MOST_ROWS],
+        more=max(0, len(remarks) - MOST_ROWS) + max(0, len(left_out) - MOST_ROWS),
         areas=_areas(sweep),
     )
     write_file(directory / "report.html", page)

@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import polars as pl
 
-from matchbench._native import Engine
 from matchbench.compare.comparison import Remark
-from matchbench.compare.result_tables import REFERENCE, gather, parameter_hash, preset_of
-from matchbench.display.output import whole_directory, write_file, write_table
-from matchbench.native_types import Report
+from matchbench.display.output import whole_directory, write_file, write_parts, write_table
 from matchbench.sweep import analysis
 from matchbench.sweep.answer import sentences
 from matchbench.sweep.hardware import cost_axis
+from matchbench.sweep.rows import PARAMETERS, Points
 from matchbench.sweep.run import SweepRun
-from matchbench.sweep.space import number_of
 from matchbench.sweep.study import Study
 
 MARKER = "sweep.json"
@@ -41,10 +37,10 @@ class Sweep:
         What was asked.
     variants
         One row per variant.
-    points
-        One row per variant and trace.
+    parts
+        The parts of :attr:`points`, on disk.
     parameters
-        Every parameter of every variant, with its source.
+        The parameters of every design that do not vary, with their sources.
     axes
         Columns of the parameters that vary.
     measure
@@ -63,7 +59,7 @@ class Sweep:
 
     study: Study
     variants: pl.DataFrame
-    points: pl.DataFrame
+    parts: Points
     parameters: pl.DataFrame
     axes: tuple[str, ...]
     measure: str
@@ -72,6 +68,11 @@ class Sweep:
     remarks: tuple[Remark, ...]
     left_out: Mapping[str, str]
     finished: bool
+
+    @property
+    def points(self) -> pl.DataFrame:
+        """Return one row per variant and trace, which is read anew each time."""
+        return self.parts.frame()
 
     def write(
         self, directory: Path, *, force: bool = False, charts: bool = True, plots: bool = False
@@ -99,14 +100,15 @@ class Sweep:
         from matchbench.sweep.report import write_report
 
         with whole_directory(directory, marker=MARKER, force=force) as partial:
-            for name in ("variants", "points", "parameters"):
+            for name in ("variants", "parameters"):
                 write_table(getattr(self, name), partial, name)
+            write_parts(self.parts.parts(), partial, "points")
             what = {
                 "question": self.study.question,
                 "finished": self.finished,
                 "answer": list(self.answer),
                 "left_out": dict(self.left_out),
-                "variants": self.variants.to_dicts(),
+                "remarks": [dataclasses.asdict(remark) for remark in self.remarks],
             }
             write_file(partial / MARKER, json.dumps(what, indent=1) + "\n")
             write_file(partial / "study.toml", self.study.text(directory.absolute()))
@@ -141,176 +143,31 @@ def result_of(run: SweepRun) -> Sweep:
     run
         The run, at its end or interrupted.
     """
-    axes = _axes(run)
-    indexes = [index for index in run.variants if run.is_complete(index)]
-    rows = {index: _row(run, index, axes) for index in indexes}
-    points, parameters, remarks = _gathered(run, indexes, rows, axes)
-    variants = _variants(points, list(rows.values()), axes, traces=len(run.traces))
-    measure = _measure(run, variants)
-    cost = cost_axis([run.costs.of(run.variants[index].engine) for index in indexes]) if indexes else None
-    variants = _marked(variants, measure, cost, list(axes), run.study.objectives)
+    run.flush()
+    variants = run.rows.variants()
+    axes = tuple(run.rows.axes)
+    measure = _measure(run.study, variants)
+    cost = cost_axis(list(run.rows.hardware)) if variants.height else None
+    variants = _marked(variants, measure, cost, axes, run.study.objectives)
     found = Sweep(
         study=run.study,
         variants=variants,
-        points=points,
-        parameters=parameters,
-        axes=tuple(axes),
+        parts=run.rows.points,
+        parameters=run.rows.parameters(PARAMETERS),
+        axes=axes,
         measure=measure,
         cost=cost,
         answer=(),
-        remarks=remarks,
+        remarks=tuple(run.rows.remarks),
         left_out=run.left_out,
         finished=run.finished,
     )
-    fields = {name: getattr(found, name) for name in Sweep.__dataclass_fields__}
-    return Sweep(**{**fields, "answer": tuple(sentences(found))})
+    return dataclasses.replace(found, answer=tuple(sentences(found)))
 
 
-def _axes(run: SweepRun) -> dict[str, list[str]]:
-    """Give the values of every column of a varied parameter, `engine.key`."""
-    found: dict[str, list[str]] = {}
-    for design in run.study.designs:
-        for axis in design.axes:
-            found.setdefault(_column(design.engine, axis.key), []).extend(axis.values)
-    return found
-
-
-@functools.cache
-def _column(engine: str, key: str) -> str:
-    return f"{Engine(engine).name}.{key}"
-
-
-def _row(run: SweepRun, index: int, axes: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    variant = run.variants[index]
-    engine, hardware = variant.engine, run.costs.of(variant.engine)
-    mine = {_column(variant.design.engine, key): value for key, value in variant.values.items()}
-    # A design that does not vary what another one of its engine does has the value of its preset.
-    shown = {f"{engine.name}.{each['name']}": each["value"] for each in engine.parameters()}
-    area = hardware.area
-    return {
-        "variant": variant.name,
-        "design": variant.design.name,
-        "engine": engine.name,
-        "preset": preset_of(engine),
-        "parameter_hash": parameter_hash(engine, run.network, run.study.config),
-        **{column: mine.get(column, shown.get(column)) for column in axes},
-        "engine_entries": hardware.engine_entries,
-        "memory_entries": hardware.memory_entries,
-        "area": area.value if area else None,
-        "area_unit": area.unit if area else None,
-        "area_kind": area.kind if area else None,
-        "area_source": area.source if area else None,
-    }
-
-
-_ROW = {
-    "variant": pl.String(),
-    "design": pl.String(),
-    "engine": pl.String(),
-    "preset": pl.String(),
-    "parameter_hash": pl.String(),
-    "engine_entries": pl.Int64(),
-    "memory_entries": pl.Int64(),
-    "area": pl.Float64(),
-    "area_unit": pl.String(),
-    "area_kind": pl.String(),
-    "area_source": pl.String(),
-}
-
-
-def _frame(rows: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    order = ["variant", "design", "engine", "preset", "parameter_hash", *axes]
-    schema = {
-        name: _ROW.get(name, pl.String()) for name in [*order, *(name for name in _ROW if name not in order)]
-    }
-    frame = pl.DataFrame([dict(row) for row in rows], schema=schema)
-    for column, values in axes.items():
-        numbers = [number_of(value) for value in values]
-        if None in numbers or any(not _plain(value) for value in values):
-            continue
-        kind = pl.Int64() if all(cast(float, number).is_integer() for number in numbers) else pl.Float64()
-        frame = frame.with_columns(pl.col(column).cast(pl.Float64).cast(kind))
-    return frame
-
-
-def _plain(value: str) -> bool:
-    """Return whether a value is a number without a unit."""
-    return value.strip().replace(".", "", 1).removeprefix("-").isdigit()
-
-
-def _gathered(
-    run: SweepRun,
-    indexes: Sequence[int],
-    rows: Mapping[int, Mapping[str, Any]],
-    axes: Mapping[str, Sequence[str]],
-) -> tuple[pl.DataFrame, pl.DataFrame, tuple[Remark, ...]]:
-    """Make tables `points` and `parameters`, and remarks about variants."""
-    replays: list[tuple[Any, Engine, Report]] = []
-    reference = Engine(REFERENCE)
-    reference_hash = parameter_hash(reference, run.network, run.study.config)
-    names = {row["parameter_hash"]: str(row["variant"]) for row in rows.values()}
-    for at, trace in enumerate(run.traces):
-        if reference_hash not in names and (report := run.reference(at)) is not None:
-            replays.append((trace, reference, report))
-        replays += [(trace, run.variants[index].engine, run.reports[at, index]) for index in indexes]
-    tables_of = gather(replays, run.network, run.study.config, names=names)
-    frame = _frame(list(rows.values()), axes).with_row_index("_order")
-    traces = pl.DataFrame({"trace": [trace.name for trace in run.traces]}).with_row_index("_trace")
-    own = [name for name in frame.columns if name not in ("engine", "preset")]
-    points = (
-        tables_of.results.join(frame.select(own), on="parameter_hash")
-        .join(traces, on="trace")
-        .sort("_order", "_trace")
-        .drop("_order", "_trace")
-    )
-    first = ["trace", "variant", "design", *axes]
-    points = points.select(*first, pl.exclude(first))
-    parameters = tables_of.parameters.join(
-        frame.select("parameter_hash", "variant"), on="parameter_hash", maintain_order="left"
-    )
-    remarks = tuple(remark for remark in tables_of.remarks if remark.engine != REFERENCE)
-    return points, parameters.select("variant", pl.exclude("variant")), remarks
-
-
-def _variants(
-    points: pl.DataFrame, rows: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]], *, traces: int
-) -> pl.DataFrame:
-    """Make table `variants`: geometric means over the traces."""
-    frame = _frame(rows, axes)
-    found = []
-    by_hash = points.partition_by("parameter_hash", as_dict=True)
-    for row in rows:
-        mine = by_hash[row["parameter_hash"],]
-        found.append(
-            {
-                "traces": mine.height,
-                "finished": mine.height == traces and bool(mine["finished"].all()),
-                "slowdown": _mean(mine["slowdown"]),
-                "slowdown_max": mine["slowdown"].max() if mine["slowdown"].null_count() == 0 else None,
-                "match_latency_mean_ns": _mean(mine["match_latency_mean_ns"].drop_nulls()),
-                "implausible": next(iter(mine["implausible"].drop_nulls()), None),
-            }
-        )
-    schema = {
-        "traces": pl.Int64(),
-        "finished": pl.Boolean(),
-        "slowdown": pl.Float64(),
-        "slowdown_max": pl.Float64(),
-        "match_latency_mean_ns": pl.Float64(),
-        "implausible": pl.String(),
-    }
-    return pl.concat([frame, pl.DataFrame(found, schema=schema)], how="horizontal")
-
-
-def _mean(values: pl.Series) -> float | None:
-    if values.is_empty() or values.null_count():
-        return None
-    return analysis.geometric_mean(values.to_list())
-
-
-def _measure(run: SweepRun, variants: pl.DataFrame) -> str:
+def _measure(study: Study, variants: pl.DataFrame) -> str:
     """Choose what curves show: the first objective, or the latency where times do not differ."""
-    for objective in run.study.objectives:
+    for objective in study.objectives:
         if objective in MEASURES:
             return objective
     times = _ranked(variants, "slowdown")["slowdown"].drop_nulls()

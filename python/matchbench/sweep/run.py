@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from matchbench.native_types import Report
 from matchbench.sweep.analysis import geometric_mean
 from matchbench.sweep.cache import Cache, key_of
 from matchbench.sweep.hardware import Costs, Hardware
+from matchbench.sweep.rows import PART, Rows
 from matchbench.sweep.search import search
 from matchbench.sweep.space import Space, Variant
 from matchbench.sweep.study import Study
@@ -63,7 +65,7 @@ class Status:
 
 
 class SweepRun:
-    """A sweep at work; `variants` and `reports` hold what it has so far.
+    """A sweep at work; `rows` has the rows of what it has so far.
 
     Parameters
     ----------
@@ -104,17 +106,22 @@ class SweepRun:
         self.traces = list(traces)
         self.network = Network(study.config.network, **study.config.network_parameters)
         self.costs = costs
-        self.variants: dict[int, Variant] = {}
-        """Variants that were tried, by index."""
         self.left_out: dict[str, str] = {}
         """Why a combination was not tried, by its name."""
-        self.reports: dict[tuple[int, int], Report] = {}
-        """Results by number of the trace and index of the variant."""
+        self.rows = Rows(study, traces, self.network, costs)
+        """The rows of the tables, of what :meth:`flush` has been called for."""
         self.status = Status()
         self.finished = False
         """Whether everything was tried."""
         self.limited = False
         """Whether the time limit ended it."""
+        # Variants without rows, in the order in which they were tried, and their results by trace.
+        self._tried: dict[int, Variant] = {}
+        self._reports: dict[tuple[int, int], Report] = {}
+        self._found: dict[int, list[float] | None] = {}
+        self._by_hash: dict[str, int] = {}
+        self._keys: dict[int, tuple[tuple[int, int], str]] = {}
+        self._count = 0
         self._workers, self._cache, self._shared_paths, self._progress = (
             workers,
             cache,
@@ -157,68 +164,70 @@ class SweepRun:
             trace.check()
         most = min(self._space.size, self.study.variants)
         self.status.total = (most + 1) * len(self.traces)
-        self._evaluate({_REFERENCE: Engine(REFERENCE)}, {_REFERENCE: REFERENCE})
-        by_hash: dict[str, int] = {}
+        reference = Engine(REFERENCE)
+        self._replay(self._tasks_of(_REFERENCE, REFERENCE, reference, may_end=False))
         while (indexes := self._search.ask()) and not self.limited:
-            self._try(indexes, by_hash)
+            self._replay(task for index in indexes for task in self._tasks(index))
+            for index in indexes:
+                self._search.tell(index, self._found.pop(index, None))
         self.finished = not self.limited
         self._cache.prune()
 
-    def reference(self, trace: int) -> Report | None:
-        """Return the result of `ideal:zero` on a trace, if there is one."""
-        return self.reports.get((trace, _REFERENCE))
+    def flush(self) -> None:
+        """Make rows of all variants with results on all traces, in the order in which they were tried."""
+        self._make_rows([index for index in self._tried if self._is_complete(index)])
 
-    def is_complete(self, index: int) -> bool:
-        """Return whether a variant has results on all traces."""
-        return all((at, index) in self.reports for at in range(len(self.traces)))
+    def _is_complete(self, index: int) -> bool:
+        return all((at, index) in self._reports for at in range(len(self.traces)))
 
-    def _try(self, indexes: Sequence[int], by_hash: dict[str, int]) -> None:
-        new: dict[int, Variant] = {}
-        for index in indexes:
-            try:
-                variant = self._space.variant(index)
-            except MatchbenchError as error:
-                self._leave_out(index, str(error))
-                continue
-            digest = parameter_hash(variant.engine, self.network, self.study.config)
-            if (first := by_hash.setdefault(digest, index)) != index:
-                self._leave_out(index, f"has the parameters of `{self._space.name(first)}`")
-                continue
-            new[index] = variant
-            own_engines.check(variant.engine)
-        self.variants.update(new)
-        self._evaluate(
-            {index: variant.engine for index, variant in new.items()},
-            {index: variant.name for index, variant in new.items()},
-        )
-        for index in indexes:
-            self._search.tell(index, self._objectives(index) if index in new else None)
+    def _make_rows(self, indexes: Sequence[int]) -> None:
+        reports = {
+            (at, number): self._reports.pop((at, index))
+            for number, index in enumerate(indexes)
+            for at in range(len(self.traces))
+        }
+        references = [self._reports.get((at, _REFERENCE)) for at in range(len(self.traces))]
+        self.rows.add([self._tried.pop(index) for index in indexes], reports, references)
+
+    def _tasks(self, index: int) -> Iterator[Task]:
+        """Yield the replays of a combination that are in no cache."""
+        if self.limited:
+            return
+        try:
+            variant = self._space.variant(index)
+        except MatchbenchError as error:
+            self._leave_out(index, str(error))
+            return
+        digest = parameter_hash(variant.engine, self.network, self.study.config)
+        if (first := self._by_hash.setdefault(digest, index)) != index:
+            self._leave_out(index, f"has the parameters of `{self._space.name(first)}`")
+            return
+        own_engines.check(variant.engine)
+        self._tried[index] = variant
+        yield from self._tasks_of(index, variant.name, variant.engine)
 
     def _leave_out(self, index: int, why: str) -> None:
         self.left_out[self._space.name(index)] = why
         self.status.total -= len(self.traces)
 
-    def _evaluate(self, engines: Mapping[int, Engine], names: Mapping[int, str]) -> None:
-        keys: dict[int, tuple[tuple[int, int], str]] = {}
+    def _tasks_of(self, index: int, name: str, engine: Engine, *, may_end: bool = True) -> Iterator[Task]:
+        limit = self.study.budget_s
+        for at, trace in enumerate(self.traces):
+            if limit is not None and may_end and time.monotonic() - self._begun > limit:
+                self.limited = True
+                return
+            key = key_of(trace.hash, engine, self.network, self.study.config)
+            if (report := self._cache.get(key)) is not None:
+                self.status.cached += 1
+                self._keep((at, index), report)
+                continue
+            self._count += 1
+            self._keys[self._count] = (at, index), key
+            yield self._task(self._count, at, index, f"{trace.name} on {name}")
 
-        def tasks() -> Iterator[Task]:
-            for index, engine in engines.items():
-                for at, trace in enumerate(self.traces):
-                    limit = self.study.budget_s
-                    if limit is not None and index != _REFERENCE and time.monotonic() - self._begun > limit:
-                        self.limited = True
-                        return
-                    key = key_of(trace.hash, engine, self.network, self.study.config)
-                    if (report := self._cache.get(key)) is not None:
-                        self.status.cached += 1
-                        self._keep((at, index), report)
-                        continue
-                    task = self._task(len(keys), at, index, f"{trace.name} on {names[index]}")
-                    keys[task.at] = (at, index), key
-                    yield task
-
-        for task, report in self._workers.run(tasks()):
-            place, key = keys[task.at]
+    def _replay(self, tasks: Iterator[Task]) -> None:
+        for task, report in self._workers.run(tasks):
+            place, key = self._keys.pop(task.at)
             self._cache.put(key, report)
             self.status.last_s = time.monotonic()
             if self.status.first_s is None:
@@ -227,7 +236,7 @@ class SweepRun:
 
     def _task(self, number: int, at: int, index: int, name: str) -> Task:
         trace = self.traces[at]
-        variant = self.variants.get(index)
+        variant = self._tried.get(index)
         design = variant.design if variant else None
         parameters = {**design.settings, **variant.values} if design and variant else {}
         if variant and variant.engine.origin and variant.engine.origin["kind"] == "program":
@@ -244,17 +253,21 @@ class SweepRun:
         )
 
     def _keep(self, place: tuple[int, int], report: Report) -> None:
-        self.reports[place] = report
+        self._reports[place] = report
         self.status.done += 1
         self.status.damaged = self._cache.damaged
         if self._progress:
             self._progress(self.status)
+        _, index = place
+        if index != _REFERENCE and self._is_complete(index):
+            self._found[index] = self._objectives(index) if self.study.method == "optimizer" else None
+            first = list(itertools.islice(self._tried, PART)) if len(self._reports) > PART else []
+            if len(first) == PART and all(map(self._is_complete, first)):
+                self._make_rows(first)
 
     def _objectives(self, index: int) -> list[float] | None:
         """Give the objectives of a variant; None if a replay did not finish, or one of them is unknown."""
-        if not self.is_complete(index):
-            return None
-        cost = self.costs.of(self.variants[index].engine)
+        cost = self.costs.of(self._tried[index].engine)
         found = [self._objective(name, index, cost) for name in self.objectives]
         return None if None in found else [value for value in found if value is not None]
 
@@ -266,7 +279,7 @@ class SweepRun:
             return number
         values = []
         for at in range(len(self.traces)):
-            report, reference = self.reports[at, index], self.reports[at, _REFERENCE]
+            report, reference = self._reports[at, index], self._reports[at, _REFERENCE]
             if report["unfinished"]["rank"] or reference["unfinished"]["rank"]:
                 return None
             if name == "latency":

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from matchbench.compare.implausible import MARK
 from matchbench.display import tables
@@ -38,20 +40,50 @@ def headings(sweep: Sweep) -> list[str]:
     ]
 
 
-def rows(sweep: Sweep) -> list[tuple[str, ...]]:
-    """Give the cells of all variants, in the order in which they were tried."""
-    return [_cells(sweep, row) for row in sweep.variants.iter_rows(named=True)]
+def chosen(sweep: Sweep, most: int) -> pl.DataFrame:
+    """Choose variants to show: all if there are few, else those with a mark, then the best.
+
+    Parameters
+    ----------
+    sweep
+        The sweep.
+    most
+        How many are shown.
+
+    Returns
+    -------
+    pl.DataFrame
+        Rows of its table of variants, in the order in which they were tried.
+    """
+    if sweep.variants.height <= most:
+        return sweep.variants
+    marked = pl.any_horizontal("best", "knee", "pareto")
+    first = sweep.variants.with_row_index("_at").sort(
+        [~marked, pl.col(sweep.measure_column())], nulls_last=True, maintain_order=True
+    )
+    return first.head(most).sort("_at").drop("_at")
 
 
-def _cells(sweep: Sweep, row: Mapping[str, Any]) -> tuple[str, ...]:
+def rows(sweep: Sweep, variants: pl.DataFrame) -> list[tuple[str, ...]]:
+    """Give the cells of variants."""
+    costs, has_worst = _costs(sweep), bool(_worst(sweep))
+    return [_cells(sweep, row, costs, has_worst) for row in variants.iter_rows(named=True)]
+
+
+def _cells(
+    sweep: Sweep,
+    row: Mapping[str, Any],
+    costs: Sequence[str],
+    has_worst: bool,
+) -> tuple[str, ...]:
     unfinished = "not finished" if not row["finished"] else "-"
     return (
         row["design"],
         *(_value(row[axis]) for axis in sweep.axes),
         unfinished if row["slowdown"] is None else f"{row['slowdown']:.4f}",
-        *(["-" if row["slowdown_max"] is None else f"{row['slowdown_max']:.4f}"] if _worst(sweep) else []),
+        *(["-" if row["slowdown_max"] is None else f"{row['slowdown_max']:.4f}"] if has_worst else []),
         tables.time(row["match_latency_mean_ns"]),
-        *(_cost(row, name) for name in _costs(sweep)),
+        *(_cost(row, name) for name in costs),
         ", ".join([*(name for name in ("best", "knee", "pareto") if row[name]), *_doubt(row)]),
     )
 

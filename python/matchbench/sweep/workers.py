@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -29,6 +29,7 @@ from matchbench.trace.trace import Trace
 MOST_TRIES = 3
 """Maximum number of attempts at a replay whose process crashes."""
 
+_AHEAD = 2  # tasks that a process has at a time
 _END_S = 5.0  # time that a process has to end
 
 
@@ -117,11 +118,13 @@ class LocalWorkers:
 
     def __init__(self, count: int) -> None:
         self._idle: list[_Worker] = []
-        self._busy: dict[_Worker, Task] = {}
+        self._busy: dict[_Worker, list[Task]] = {}
         self._count = count
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Report]]:
         """Replay the tasks and yield each with its result, in the order in which they end.
+
+        A process has the next task before it has finished one, so that it does not wait.
 
         Raises
         ------
@@ -132,17 +135,11 @@ class LocalWorkers:
         again: list[Task] = []
         tries: dict[int, int] = {}
         while True:
-            while len(self._busy) < self._count:
-                task = again.pop() if again else next(source, None)
-                if task is None:
-                    break
-                worker = self._idle.pop() if self._idle else _Worker()
-                self._busy[worker] = task
-                worker.send(task)
+            self._fill(again, source)
             if not self._busy:
                 return
             for worker in _ready(self._busy):
-                task = self._busy.pop(worker)
+                task, *following = self._busy.pop(worker)
                 try:
                     answer = worker.receive()
                 except (EOFError, OSError):
@@ -154,12 +151,31 @@ class LocalWorkers:
                             "check that there is enough memory"
                         )
                         raise MatchbenchError(msg) from None
-                    again.append(task)
+                    again += [task, *following]
                     continue
-                self._idle.append(worker)
+                if following:
+                    self._busy[worker] = following
+                else:
+                    self._idle.append(worker)
                 if isinstance(answer, str):
                     raise MatchbenchError(answer)
                 yield task, answer
+
+    def _fill(self, again: list[Task], source: Iterator[Task]) -> None:
+        """Give every process its tasks, first one to each."""
+        for most in range(1, _AHEAD + 1):
+            for _ in range(self._count):
+                few = next((worker for worker, mine in self._busy.items() if len(mine) < most), None)
+                if few is None and len(self._busy) == self._count:
+                    break
+                task = again.pop() if again else next(source, None)
+                if task is None:
+                    return
+                if len(self._busy) < self._count:
+                    few = self._idle.pop() if self._idle else _Worker()
+                assert few is not None  # noqa: S101 - either there is one, or one was made
+                self._busy.setdefault(few, []).append(task)
+                few.send(task)
 
     def close(self) -> None:
         """End the processes; what they replay is lost."""
@@ -226,7 +242,7 @@ class _Worker:
             self.process.join()
 
 
-def _ready(busy: Mapping[_Worker, Task]) -> list[_Worker]:
+def _ready(busy: Iterable[_Worker]) -> list[_Worker]:
     by_connection = {worker.connection: worker for worker in busy}
     return [
         by_connection[connection] for connection in wait(list(by_connection)) if connection in by_connection
