@@ -214,9 +214,9 @@ def test_a_plot_that_would_show_nothing_is_left_out_and_the_report_says_why(
 ) -> None:
     tables = comparison.results, comparison.depths, comparison.timeline
     drawn = [plot.name for plot in plots.planned(*tables) if plot.trace == "halo"]
-    assert drawn == ["halo.slowdown", "halo.queues"]
+    assert drawn == ["halo.cost", "halo.queues"]
     selected, left_out = report_charts.select(*tables)
-    assert [chart.kind for chart in selected if chart.trace == "halo"] == ["slowdown", "queues"]
+    assert [chart.kind for chart in selected if chart.trace == "halo"] == ["cost", "queues"]
     assert list(left_out) == ["halo"]
     short = comparison.timeline.with_columns(posted_max=1, unexpected_max=0)
     quiet = dataclasses.replace(comparison, timeline=short)
@@ -226,9 +226,9 @@ def test_a_plot_that_would_show_nothing_is_left_out_and_the_report_says_why(
     assert page.count(f"No plot of match latency against search depth: {reason}.") == 1
     assert page.count("No plot of queue lengths over time: no queue held more than one entry.") == 2
     assert sorted(path.name for path in (tmp_path / "r" / "plots").glob("*.svg")) == [
+        "deep.cost.svg",
         "deep.latency.svg",
-        "deep.slowdown.svg",
-        "halo.slowdown.svg",
+        "halo.cost.svg",
     ]
 
 
@@ -237,8 +237,10 @@ def test_bounds_are_drawn_differently_from_simulated_times(comparison: mb.Compar
     drawn = {plot.name: plot.draw() for plot in plots.planned(results, depths, timeline)}
     lines = {line.get_label(): line.get_linestyle() for line in drawn["deep.latency"].axes[0].get_lines()}
     assert lines == {"ideal:zero": ":", "linear:qsnet2": "-", "linear:bgp": "-"}
-    bars = drawn["deep.slowdown"].axes[0].patches
-    assert [bar.get_hatch() for bar in bars] == ["///", None, None]
+    memory = pl.when(preset="qsnet2").then(pl.lit("bound")).otherwise("timing").alias("timing")
+    bound = plots.planned(results.with_columns(memory), depths, timeline)
+    bars = next(plot.draw() for plot in bound if plot.name == "deep.cost").axes[0].patches
+    assert [bar.get_hatch() for bar in bars] == ["///", None]
     assert drawn["deep.latency"].axes[0].get_ylabel() == "match latency, mean [ns]"
 
 

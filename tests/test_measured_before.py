@@ -39,7 +39,7 @@ def test_the_rows_are_in_the_table_of_measured_rows_in_the_order_named(compariso
     width = len(summary.MEASURED_COLUMNS)
     assert all(len(row) == width and row[2:6] == ("-", "-", "-", "-") for row in block.measured)
     planned = plots.planned(comparison.results, comparison.depths, comparison.timeline)
-    figure = next(plot.draw() for plot in planned if plot.name == "deep.slowdown")
+    figure = next(plot.draw() for plot in planned if plot.name == "deep.cost")
     assert figure.axes[1].get_title("left") == "measured, not ranked"
 
 

@@ -11,9 +11,9 @@ import pytest
 import vl_convert
 
 import matchbench as mb
-from matchbench.compare import report_charts
+from matchbench.compare import answer_text, cost_chart, report_charts
 from matchbench.compare.columns import RESULTS
-from matchbench.display import chart_library
+from matchbench.display import chart_library, tables
 
 LABEL = re.compile(r'aria-label="([^"]*)"')
 
@@ -33,13 +33,31 @@ def chart(comparison: mb.Comparison, trace: str, kind: str) -> report_charts.Sel
     return next(each for each in selected if (each.trace, each.kind) == (trace, kind))
 
 
-def test_a_bar_has_the_slowdown_of_its_engine(comparison: mb.Comparison) -> None:
-    marks = drawn(chart(comparison, "deep", "slowdown"))
+def test_a_bar_has_the_cost_of_its_engine_and_its_share_of_the_run_time(comparison: mb.Comparison) -> None:
+    marks = drawn(chart(comparison, "deep", "cost"))
     rows = comparison.results.filter(trace="deep")
-    for row in rows.iter_rows(named=True):
+    without_ns = rows.row(by_predicate=pl.col("preset") == "zero", named=True)["time_ns"]
+    costs = cost_chart.costs(rows)
+    assert costs["cost_ns"].to_list() == sorted(costs["cost_ns"])
+    for row in rows.filter(pl.col("preset") != "zero").iter_rows(named=True):
         label = f"{row['engine']}:{row['preset']}"
-        expected = f"timing: {row['timing']}; engine: {label}; slowdown: {row['slowdown']:.4f};"
-        assert sum(expected in mark for mark in marks) == 1, expected
+        cost_ns = row["time_ns"] - without_ns
+        assert any(f"timing: {row['timing']}; engine: {label};" in mark for mark in marks)
+        text = f"{tables.time(cost_ns)} ({answer_text.percent(cost_ns / row['time_ns'])})"
+        assert text in costs.filter(label=label)["text"]
+        assert costs.filter(label=label)["cost_ns"].item() == pytest.approx(cost_ns, abs=1e-3)
+    assert not any("ideal:zero;" in mark for mark in marks)
+
+
+def test_an_axis_of_costs_is_logarithmic_where_they_are_far_apart() -> None:
+    def axis(*costs_ns: float) -> cost_chart.Axis:
+        return cost_chart.axis(pl.DataFrame({"cost_ns": costs_ns}, schema={"cost_ns": pl.Float64}))
+
+    assert axis(100, 900) == ("ns", 1, 0, 900, None)
+    assert axis(100, 5e6) == ("ms", 1e6, 0, 5, 1e-4)
+    assert axis(0, 0.001, 5e3) == ("µs", 1e3, 0, 5, 1e-4)
+    assert axis(-20, 50) == ("ns", 1, -20, 50, None)
+    assert axis(0) == ("ns", 1, 0, 1, None)
 
 
 def test_a_heading_has_the_meaning_of_its_column(comparison: mb.Comparison, tmp_path: Path) -> None:
@@ -59,7 +77,8 @@ def test_measured_bars_are_apart_and_on_the_same_axis(comparison: mb.Comparison)
     assert "linear:bgp" not in ranked["data"]["values"]
     assert "linear:bgp" in apart["data"]["values"]
     assert apart["title"]["text"] == "measured, not ranked"
-    assert ranked["encoding"]["x"]["scale"] == apart["encoding"]["x"]["scale"]
+    ends = [part["layer"][0]["encoding"]["x"]["scale"] for part in (ranked, apart)]
+    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize(
@@ -158,11 +177,11 @@ def test_the_page_holds_every_chart_and_loads_nothing(comparison: mb.Comparison,
     assert page.loaded == []
     ranks = "queue lengths over time of the ranks that wait longest, on the reference engine"
     assert page.labels == [
-        "application slowdown by engine, all traces",
+        "cost of matching by engine, all traces",
         *(f"{trace}: {ranks}" for trace in ("halo", "deep")),
-        "halo: application slowdown by engine",
+        "halo: cost of matching by engine",
         "halo: queue lengths over time",
-        "deep: application slowdown by engine",
+        "deep: cost of matching by engine",
         "deep: match latency against search depth",
         "deep: queue lengths over time",
     ]

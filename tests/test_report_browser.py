@@ -119,9 +119,9 @@ def test_a_trace_is_chosen_and_a_mark_shows_its_values(page: Page) -> None:
     page.wait_for_function(DRAWN)
     assert visible.count() > 0
     assert page.locator("figure:not([hidden])[data-trace='deep']").count() == 0
-    page.locator(f"{MARKS}[aria-roledescription='bar']").first.hover()
+    page.locator(f"{MARKS}[aria-roledescription='bar']").last.hover()
     page.locator("#vg-tooltip-element.visible").wait_for()
-    assert "slowdown" in page.locator("#vg-tooltip-element").inner_text()
+    assert "share of the run time" in page.locator("#vg-tooltip-element").inner_text()
 
 
 def test_the_wheel_with_the_shift_key_zooms(page: Page) -> None:
@@ -156,6 +156,21 @@ def test_a_percentile_is_chosen_below_the_chart(page: Page) -> None:
         page.set_viewport_size({"width": SIZE["width"] - 200, "height": SIZE["height"]})
         page.wait_for_timeout(500)
     choice.select_option("mean")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_line_of_a_chart_is_in_its_legend(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(DRAWN)
+    figure = page.locator("figure:not([hidden])", has_text="match latency against search depth")
+    names = figure.locator(".role-legend-label text")
+    assert set(names.all_text_contents()) >= {"ideal:zero", *ENGINES[1:], "bound", "simulated"}
+    boxes = [box for each in names.all() if (box := each.bounding_box())]
+    for at, one in enumerate(boxes):
+        for other in boxes[at + 1 :]:
+            beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+            # A box of text is higher than its letters.
+            assert beside or abs(one["y"] - other["y"]) > 0.7 * one["height"]
 
 
 def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:

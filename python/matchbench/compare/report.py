@@ -15,7 +15,7 @@ import polars as pl
 
 from matchbench import _native, interruptible
 from matchbench.compare import answer_text, intervals, report_charts, report_overview, summary
-from matchbench.display import chart_library, pages
+from matchbench.display import chart_library, chart_parts, pages
 from matchbench.display.output import make_directory, write_file
 
 if TYPE_CHECKING:  # matplotlib takes a second to load, and comparison imports this module
@@ -125,7 +125,7 @@ def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
 
 def _switches(results: pl.DataFrame) -> list[dict[str, str]]:
     """Give each engine preset with the colour of its lines."""
-    return [{"label": label, "colour": colour} for label, colour in report_charts.colours(results).items()]
+    return [{"label": label, "colour": colour} for label, colour in chart_parts.colours(results).items()]
 
 
 def _parameters(parameters: pl.DataFrame) -> list[dict[str, object]]:

@@ -14,21 +14,24 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
-from matchbench import _native
+from matchbench.compare import cost_chart
+from matchbench.display.chart_parts import (
+    LABEL,
+    LEGEND,
+    LOG_RATIO,
+    SHOWN,
+    TIMINGS,
+    WIDTH,
+    Spec,
+    colours,
+    data,
+    switches,
+    ticks,
+)
 
-Spec = dict[str, Any]
-
-LOG_RATIO = 20
-"""Ratio of largest to smallest value above which an axis is logarithmic."""
-_MANY_POWERS = 5  # powers of ten on an axis from which 2 and 5 times these have no ticks
-WIDTH = 560
-"""Width of the plotted area in pixels; the page adapts it."""
-SHOWN = "indexof(shown, datum.label) >= 0"
-"""Filter of the rows of engines that are switched on."""
 _SHOWN_STRIPS = "indexof(shown, split(datum.label, ' ')[0]) >= 0"
 _ZOOM = "wheel![event.shiftKey]"  # the wheel alone scrolls the page
 _QUEUES = {"posted_max": "posted receives", "unexpected_max": "unexpected messages"}
@@ -40,15 +43,8 @@ _SIZES = {
 """Columns of the depth or length that a kind of chart shows, and what is said when none is above 1."""
 _MEASURES = {"mean": "mean", "median": "median", "p99": "99 %", "p999": "99.9 %", "max": "maximum"}
 """What a chart of match latencies can show: column `match_latency_..._ns`, and its name."""
-_PALETTE = [
-    *("#4477aa", "#d9711c", "#3a923a", "#c44e52", "#8c63b0", "#8c6d46", "#d170ae", "#767676"),
-    *("#a3a32b", "#2aa4b5", "#7fa6d8", "#e8a867", "#86c586", "#e59a9c", "#b9a1d3", "#c2a98a"),
-]
 # Dashes by kind of time: bounds are dotted, measured times dashed.
-_TIMINGS = ["bound", "simulated", "measured"]
-_TIMING_COLOURS = ["#b8b8b8", "#4477aa", "#d9711c"]
 _DASHES: list[list[int]] = [[1, 3], [1, 0], [5, 3]]
-_LABEL = pl.format("{}:{}", "engine", "preset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +56,7 @@ class Selected:
     trace
         Name of the trace.
     kind
-        `slowdown`, `latency` or `queues`.
+        `cost`, `latency` or `queues`.
     title
         What the chart shows, without the name of the trace.
     table
@@ -80,7 +76,7 @@ class Selected:
         """The Vega-Lite specification."""
         if self.kind == "latency":
             return _latency(self.table, self.colours or colours(self.table))
-        return (_slowdown if self.kind == "slowdown" else _queues)(self.table)
+        return (cost_chart.spec if self.kind == "cost" else _queues)(self.table)
 
     @property
     def description(self) -> str:
@@ -109,7 +105,7 @@ def select(
         By trace, a sentence for each chart that would show nothing.
     """
     kinds = {
-        "slowdown": (results.filter(pl.col("slowdown").is_not_null()), "application slowdown by engine"),
+        "cost": (cost_chart.comparable(results), cost_chart.TITLE),
         "latency": (found_only(depths), "match latency against search depth"),
         "queues": (timeline, "queue lengths over time"),
     }
@@ -133,121 +129,13 @@ def found_only(depths: pl.DataFrame) -> pl.DataFrame:
     return depths.filter(pl.col("matches") > 0, pl.col("match_latency_mean_ns").is_not_null())
 
 
-def colours(table: pl.DataFrame) -> dict[str, str]:
-    """Give each `engine:preset` of a table the colour of its lines.
-
-    The first preset of an engine has the same colour in every report, and the others have free colours while
-    there are any, then that of their engine.
-
-    Parameters
-    ----------
-    table
-        A table with the columns `engine` and `preset`; the best preset of an engine first.
-    """
-    pairs = table.select("engine", "preset").unique(maintain_order=True).rows()
-    known = [card["name"] for card in _native.engines()]
-    known += sorted({engine for engine, _ in pairs} - set(known))
-    base = {engine: _PALETTE[known.index(engine) % len(_PALETTE)] for engine, _ in pairs}
-    free = [colour for colour in _PALETTE if colour not in base.values()]
-    found: dict[str, str] = {}
-    seen = set()
-    for engine, preset in pairs:
-        is_first = engine not in seen
-        seen.add(engine)
-        found[f"{engine}:{preset}"] = base[engine] if is_first or not free else free.pop(0)
-    return found
-
-
-def _slowdown(results: pl.DataFrame) -> Spec:
-    """Draw one bar for each engine preset, and measured ones, which are not ranked, below the others."""
-    rows = results.select(
-        _LABEL.alias("label"), "engine", "timing", "slowdown", "time_ns", "match_latency_mean_ns"
-    )
-    logarithmic = _logarithmic(rows["slowdown"])
-    largest = rows["slowdown"].max()
-    top = 1.1 * largest if isinstance(largest, float) else 1.1
-    scale = {"type": "log", "domain": [0.8, top]} if logarithmic else {"domain": [0, top]}
-
-    def bars(part: pl.DataFrame, title: str | None) -> Spec:
-        position = {
-            "y": {
-                "field": "label",
-                "type": "nominal",
-                "sort": None,
-                "title": None,
-                "axis": {"labelLimit": 260},
-            },
-            "x": {
-                "field": "slowdown",
-                "type": "quantitative",
-                "scale": scale,
-                "axis": {"tickCount": 8},
-                "title": None if title else "application time relative to ideal:zero",
-            },
-        }
-        tooltip = [
-            {"field": "label", "title": "engine"},
-            {"field": "timing"},
-            {"field": "slowdown", "type": "quantitative", "format": ".4f"},
-            {"field": "time_ns", "type": "quantitative", "format": ",.0f", "title": "application time [ns]"},
-            {
-                "field": "match_latency_mean_ns",
-                "type": "quantitative",
-                "format": ",.4~r",
-                "title": "match latency, mean [ns]",
-            },
-        ]
-        chart: Spec = {
-            "width": WIDTH,
-            "height": {"step": 18},
-            "data": data(part),
-            "transform": [{"filter": SHOWN}],
-            "encoding": position,
-            "layer": [
-                {
-                    "mark": "bar",
-                    "encoding": {
-                        # A bar on a logarithmic axis has no zero to begin at.
-                        **({"x2": {"datum": 0.8}} if logarithmic else {}),
-                        "color": {
-                            "field": "timing",
-                            "type": "nominal",
-                            "scale": {"domain": _TIMINGS, "range": _TIMING_COLOURS},
-                            "legend": {
-                                "title": None,
-                                "values": rows["timing"].unique().sort().to_list(),
-                                "orient": "bottom",
-                            },
-                        },
-                        "tooltip": tooltip,
-                    },
-                },
-                {
-                    "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 10},
-                    "encoding": {"text": {"field": "slowdown", "type": "quantitative", "format": ".3f"}},
-                },
-            ],
-        }
-        return {"title": {"text": title, "anchor": "start"}, **chart} if title else chart
-
-    measured = rows.filter(timing="measured")
-    parts: list[tuple[pl.DataFrame, str | None]] = [
-        (rows.filter(pl.col("timing") != "measured"), None),
-        (measured, "measured, not ranked"),
-    ]
-    return {
-        **switches(rows["label"].to_list(), margin=250),
-        "vconcat": [bars(part, title) for part, title in parts if part.height],
-    }
-
-
 def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
     """Draw a line for each engine preset through the bin centres of the search depth.
 
     A selection below the chart chooses the mean or a percentile of the match latency.
     """
     rows = depths.select(
-        _LABEL.alias("label"),
+        LABEL.alias("label"),
         "engine",
         "timing",
         ((pl.col("depth_from") + pl.col("depth_to")) / 2).alias("depth"),
@@ -263,9 +151,12 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
     if isinstance(smallest, float) and isinstance(largest, float) and largest > LOG_RATIO * smallest:
         time = {
             "scale": {"type": "symlog", "constant": smallest},
-            "axis": {"values": _ticks(largest, 10 ** math.floor(math.log10(smallest))), "format": ",.12~g"},
+            "axis": {"values": ticks(largest, 10 ** math.floor(math.log10(smallest))), "format": ",.12~g"},
         }
-    engines = switches(rows["label"].unique(maintain_order=True).to_list(), margin=90)
+    # The legend has the order of the table, the fastest engine first.
+    labels = depths.select(LABEL).to_series().unique(maintain_order=True).to_list()
+    timings = [timing for timing in TIMINGS if timing in rows["timing"]]
+    engines = switches(labels, margin=90)
     view = {"name": "view", "select": {"type": "interval", "zoom": _ZOOM}, "bind": "scales"}
     measure = {
         "name": "measure",
@@ -290,7 +181,7 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
                 "field": "depth",
                 "type": "quantitative",
                 "scale": {"type": "symlog", "constant": 1},
-                "axis": {"values": _ticks(deepest if isinstance(deepest, int) else 1), "format": ",.12~g"},
+                "axis": {"values": ticks(deepest if isinstance(deepest, int) else 1), "format": ",.12~g"},
                 "title": "search depth: position of the match in its queue [entries]",
             },
             "y": {
@@ -302,15 +193,23 @@ def _latency(depths: pl.DataFrame, palette: Mapping[str, str]) -> Spec:
             "color": {
                 "field": "label",
                 "type": "nominal",
-                "title": "engine",
                 "scale": {"domain": list(palette), "range": list(palette.values())},
-                "legend": None,
+                "title": None,
+                "legend": {**LEGEND, "values": labels, "symbolType": "stroke", "symbolStrokeWidth": 3},
             },
             "strokeDash": {
                 "field": "timing",
                 "type": "nominal",
-                "scale": {"domain": _TIMINGS, "range": _DASHES},
-                "legend": None,
+                "scale": {"domain": list(TIMINGS), "range": _DASHES},
+                "title": None,
+                "legend": {
+                    **LEGEND,
+                    "values": timings,
+                    "symbolType": "stroke",
+                    "symbolStrokeColor": "currentColor",
+                }
+                if len(timings) > 1
+                else None,
             },
             "tooltip": [
                 {"field": "label", "title": "engine"},
@@ -455,14 +354,8 @@ def strips(parts: Sequence[tuple[str, pl.DataFrame]], what: str, title: str) -> 
     }
 
 
-def _describe_slowdown(results: pl.DataFrame) -> str:
-    rows = results.sort("slowdown").select(_LABEL, "slowdown").rows()
-    (first, low), (last, high) = rows[0], rows[-1]
-    return f"Bars: {len(rows)} engines, from {first} ({low:.3f}) to {last} ({high:.3f})."
-
-
 def _describe_latency(depths: pl.DataFrame) -> str:
-    count = depths.select(_LABEL).to_series().n_unique()
+    count = depths.select(LABEL).to_series().n_unique()
     latencies = sorted(depths["match_latency_mean_ns"].to_list())
     deepest = max(depths["depth_to"].to_list())
     return (
@@ -477,28 +370,4 @@ def describe_queues(bins: pl.DataFrame) -> str:
     return f"Strips: the longest has {posted} posted receives and {unexpected} unexpected messages."
 
 
-_DESCRIPTIONS = {"slowdown": _describe_slowdown, "latency": _describe_latency, "queues": describe_queues}
-
-
-def switches(shown: list[str], *, margin: int) -> Spec:
-    """Give the parameter with which the page shows some engines, and the pixels beside the plotted area."""
-    return {"params": [{"name": "shown", "value": shown}], "usermeta": {"margin": margin}}
-
-
-def _logarithmic(values: pl.Series) -> bool:
-    smallest, largest = values.min(), values.max()
-    return isinstance(smallest, float) and isinstance(largest, float) and largest > LOG_RATIO * smallest
-
-
-def data(table: pl.DataFrame) -> Spec:
-    """Give rows as CSV text, a third of the size of JSON, with six digits: more than a screen shows."""
-    rounded = table.with_columns(pl.col(pl.Float64).round_sig_figs(6))
-    return {"values": rounded.write_csv(), "format": {"type": "csv"}}
-
-
-def _ticks(largest: float, smallest: float = 1.0) -> list[float]:
-    """Give 0, and 1, 2 and 5 times powers of ten up to `largest`; on an axis of many powers only these."""
-    first, last = math.floor(math.log10(smallest)), math.ceil(math.log10(max(largest, 10)))
-    steps = (1, 2, 5) if last - first < _MANY_POWERS else (1,)
-    ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-    return [0.0, *(tick for tick in ticks if smallest <= tick <= 1.2 * largest)]
+_DESCRIPTIONS = {"cost": cost_chart.describe, "latency": _describe_latency, "queues": describe_queues}

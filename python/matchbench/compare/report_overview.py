@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from matchbench.compare import report_charts
+from matchbench.compare import cost_chart, report_charts
 from matchbench.compare.answer import geometric_mean
 from matchbench.compare.comparison import Comparison
 from matchbench.compare.implausible import MARK
-
-Spec = dict[str, Any]
+from matchbench.display.chart_parts import LEGEND, LOG_RATIO, SHOWN, WIDTH, Spec, data, switches, ticks
 
 _STEPS = (1.01, 1.05, 1.2, 2.0)
 """Slowdowns from which a cell of the matrix has the next shade."""
+_LEAST = 0.001  # per cent of the run time, below which a logarithmic axis is linear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +112,10 @@ def _cell(slowdown: float | None) -> Cell:
 
 def charts(comparison: Comparison) -> list[Chart]:
     """Make the chart of all traces, if there are several, and that of the worst ranks of each trace."""
-    results = comparison.results.filter(pl.col("slowdown").is_not_null())
+    results = cost_chart.comparable(comparison.results)
     found = []
     if results["trace"].n_unique() > 1:
-        found.append(_slowdowns(results))
+        found.append(_costs(results))
     found += [
         _rank_queues(str(trace), queues, comparison.reference_ranks.filter(trace=trace))
         for (trace,), queues in comparison.queues.group_by("trace", maintain_order=True)
@@ -124,20 +124,28 @@ def charts(comparison: Comparison) -> list[Chart]:
     return found
 
 
-def _slowdowns(results: pl.DataFrame) -> Chart:
+def _costs(results: pl.DataFrame) -> Chart:
     """Draw a point for each trace and engine; the engines in the order of the matrix."""
-    rows = results.select(
-        pl.format("{}:{}", "engine", "preset").alias("label"), "trace", "timing", "slowdown"
+    rows = cost_chart.costs(results).select(
+        "label", "trace", "timing", (100 * pl.col("share")).alias("percent"), "text"
     )
-    order = [row.label for row in matrix(results)]
-    largest = rows["slowdown"].max()
-    wide = isinstance(largest, float) and largest > report_charts.LOG_RATIO
+    named = set(rows["label"])
+    order = [row.label for row in matrix(results) if row.label in named]
+    largest = max(rows["percent"].to_list())
+    smallest = min((each for each in rows["percent"].to_list() if each > _LEAST), default=largest)
+    x: Spec = {"scale": {"zero": True, "nice": True}}
+    if largest > LOG_RATIO * smallest:
+        linear = 10.0 ** math.floor(math.log10(smallest))
+        x = {
+            "scale": {"type": "symlog", "constant": linear},
+            "axis": {"values": ticks(largest, linear), "format": ",.12~g"},
+        }
     spec = {
-        **report_charts.switches(order, margin=200),
-        "width": report_charts.WIDTH,
+        **switches(order, margin=200),
+        "width": WIDTH,
         "height": {"step": 18},
-        "data": report_charts.data(rows),
-        "transform": [{"filter": report_charts.SHOWN}],
+        "data": data(rows),
+        "transform": [{"filter": SHOWN}],
         "mark": {"type": "point", "filled": True, "size": 55, "opacity": 0.85},
         "encoding": {
             "y": {
@@ -148,28 +156,28 @@ def _slowdowns(results: pl.DataFrame) -> Chart:
                 "axis": {"labelLimit": 260, "grid": True},
             },
             "x": {
-                "field": "slowdown",
+                "field": "percent",
                 "type": "quantitative",
-                "scale": {"type": "log"} if wide else {"zero": False, "nice": True},
-                "title": "application time relative to ideal:zero",
+                **x,
+                "title": "application time above that of ideal:zero [% of the run time]",
             },
-            "color": {"field": "trace", "type": "nominal", "legend": {"orient": "bottom", "columns": 3}},
-            "shape": {"field": "trace", "type": "nominal"},
+            "color": {"field": "trace", "type": "nominal", "title": None, "legend": LEGEND},
+            "shape": {"field": "trace", "type": "nominal", "title": None},
             "tooltip": [
                 {"field": "label", "title": "engine"},
                 {"field": "trace"},
                 {"field": "timing"},
-                {"field": "slowdown", "type": "quantitative", "format": ".4f"},
+                {"field": "text", "title": "cost of matching (share of the run time)"},
             ],
         },
     }
-    low, high = rows.sort("slowdown").row(0), rows.sort("slowdown").row(-1)
+    low, high = rows.sort("percent").row(0, named=True), rows.sort("percent").row(-1, named=True)
     description = (
-        f"Points: {len(order)} engines in {rows['trace'].n_unique()} traces, slowdowns from {low[3]:.3f} "
-        f"to {high[3]:.3f} ({high[0]}, {high[1]})."
+        f"Points: {len(order)} engines in {rows['trace'].n_unique()} traces, costs of matching from "
+        f"{low['text']} to {high['text']} ({high['label']}, {high['trace']})."
     )
-    title = "application slowdown by engine, all traces"
-    return Chart(trace="", kind="slowdowns", title=title, description=description, spec=spec)
+    title = f"{cost_chart.TITLE}, all traces"
+    return Chart(trace="", kind="costs", title=title, description=description, spec=spec)
 
 
 def _rank_queues(trace: str, queues: pl.DataFrame, ranks: pl.DataFrame) -> Chart:

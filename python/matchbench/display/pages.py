@@ -7,10 +7,12 @@ import re
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from matchbench.display.tables import in_page
 
 _GAP = re.compile(r"(?<=\d) (?=(?:%|\d|s\b|ms\b|us\b|ns\b|ps\b|times\b|B\b|mm²))")
+_PARTS = re.compile(r"(?<=[:./_])(?=[A-Za-z])")
 
 
 def unbroken(text: str) -> str:
@@ -22,6 +24,17 @@ def unbroken(text: str) -> str:
         A sentence.
     """
     return _GAP.sub("\N{NO-BREAK SPACE}", text)
+
+
+def breakable(text: object) -> Markup:
+    """Let a name wrap between its parts, after `:`, `.`, `/` or `_`.
+
+    Parameters
+    ----------
+    text
+        A name, such as `engine:preset`.
+    """
+    return Markup("<wbr>").join(_PARTS.split(str(in_page(text))))
 
 
 def render(template: str, **values: Any) -> str:
@@ -40,5 +53,5 @@ def render(template: str, **values: Any) -> str:
         undefined=jinja2.StrictUndefined,
         finalize=in_page,
     )
-    environment.filters["unbroken"] = unbroken
+    environment.filters |= {"unbroken": unbroken, "breakable": breakable}
     return environment.get_template(template).render(**values)

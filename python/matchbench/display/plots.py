@@ -29,7 +29,7 @@ from matplotlib.scale import SymmetricalLogTransform
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
-from matchbench.compare import report_charts
+from matchbench.compare import cost_chart, report_charts
 from matchbench.display.output import write_file
 
 LINES: dict[str, Literal[":", "-", "--"]] = {"bound": ":", "simulated": "-", "measured": "--"}
@@ -159,10 +159,12 @@ def queue_lengths(ax: Axes, timeline: pl.DataFrame, *, scale_ns: float = 1.0) ->
         ax.step(time, lengths, where="post", color=shade, linewidth=0.5)
 
 
-def slowdown(
+def cost(
     ax: Axes, results: pl.DataFrame, *, colour: Mapping[str, tuple[float, float, float]] | None = None
 ) -> None:
-    """Draw one bar per engine preset: its application time over that of an engine that takes no time.
+    """Draw one bar per engine preset: its application time above that of `ideal:zero`, in order of this cost.
+
+    The text of a bar is the cost, and its share of the run time on the engine.
 
     Parameters
     ----------
@@ -173,13 +175,16 @@ def slowdown(
     colour
         Colour by label; by default those of `colours`.
     """
-    rows = results.filter(pl.col("slowdown").is_not_null())
-    labels = [f"{row['engine']}:{row['preset']}" for row in rows.iter_rows(named=True)]
-    colour = colour or colours(labels)
-    values = rows["slowdown"].to_list()
-    span = max(values, default=1.0)
-    logarithmic = span > _LOG_RATIO
-    for at, (label, value, timing) in enumerate(zip(labels, values, rows["timing"], strict=True)):
+    rows = cost_chart.costs(results)
+    _costs(ax, rows, cost_chart.axis(rows), colour or colours(rows["label"].to_list()))
+
+
+def _costs(
+    ax: Axes, rows: pl.DataFrame, found: cost_chart.Axis, colour: Mapping[str, tuple[float, float, float]]
+) -> None:
+    columns = rows.select("label", "timing", "cost_ns", "text")
+    for at, (label, timing, cost_ns, text) in enumerate(columns.iter_rows()):
+        value = cost_ns / found.scale_ns
         ax.barh(
             at,
             value,
@@ -190,24 +195,21 @@ def slowdown(
             height=0.7,
         )
         ax.annotate(
-            f"{value:.3f}" if value < 10 else f"{value:.1f}",
-            (value, at),
+            text,
+            (max(value, 0), at),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
         )
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    if logarithmic:
-        ax.set_xscale("log")
-        ax.set_xlim(0.8, span * 2)
+    ax.set_yticks(range(rows.height), rows["label"].to_list())
+    ax.set_ylim(rows.height - 0.4, -0.6)
+    if found.linear:
+        ax.set_xscale("symlog", linthresh=found.linear, linscale=0.4)
         ax.xaxis.set_major_formatter(FuncFormatter(plain))
-    else:
-        ax.set_xlim(0, span * 1.12)
-    ax.axvline(1, color="0.3", linewidth=0.8)
+    ax.set_xlim(found.low, 1.02 * found.high)
     ax.grid(visible=False, axis="y")
-    ax.set_xlabel("application time relative to ideal:zero")
+    ax.set_xlabel(found.title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +221,7 @@ class Plot:
     trace
         Name of the trace.
     kind
-        `slowdown`, `latency` or `queues`.
+        `cost`, `latency` or `queues`.
     title
         Title above the plot.
     table
@@ -310,20 +312,20 @@ def _compact(svg: str) -> str:
     return re.sub(r"\n(?: {4,}| *(?=</))", "", svg)
 
 
-def _slowdowns(plot: Plot) -> Figure:
-    """Draw the bars of bounds and models by time, and the measured ones below them, not ranked."""
-    results = plot.table
-    parts = [results.filter(pl.col("timing") != "measured"), results.filter(timing="measured")]
-    parts = [part for part in parts if part.height]
-    figure = Figure(figsize=(8, 0.32 * results.height + 1.6 + 0.7 * (len(parts) - 1)))
+def _cost(plot: Plot) -> Figure:
+    """Draw the bars of bounds and models by cost, and those that are not ranked below them."""
+    rows = cost_chart.costs(plot.table)
+    found = cost_chart.axis(rows)
+    parts = rows.partition_by("panel", maintain_order=True)
+    figure = Figure(figsize=(8, 0.32 * rows.height + 1.6 + 0.7 * (len(parts) - 1)))
     ratios = [part.height + 0.6 for part in parts]
     axes = figure.subplots(len(parts), 1, squeeze=False, gridspec_kw={"height_ratios": ratios}).ravel()
     for ax, part in zip(axes, parts, strict=True):
-        slowdown(ax, part, colour=plot.colour)
-        if part["timing"][0] == "measured":
-            ax.set_title("measured, not ranked", loc="left", fontsize=10)
-    _kinds(figure, results["timing"].to_list())
-    figure.suptitle(f"{plot.trace}: application slowdown")
+        _costs(ax, part, found, plot.colour)
+        ax.set_title(cost_chart.UNRANKED.get(part["panel"][0], ""), loc="left", fontsize=10)
+        ax.label_outer()
+    _kinds(figure, rows["timing"].to_list())
+    figure.suptitle(plot.title)
     return figure
 
 
@@ -425,7 +427,7 @@ def _queues(plot: Plot) -> Figure:
     return figure
 
 
-_DRAWN = {"slowdown": _slowdowns, "latency": _latency, "queues": _queues}
+_DRAWN = {"cost": _cost, "latency": _latency, "queues": _queues}
 
 
 def _label() -> pl.Expr:

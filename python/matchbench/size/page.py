@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from matchbench import _native
-from matchbench.compare import report_charts
 from matchbench.compare.implausible import MARK
 from matchbench.compare.report_overview import Chart
-from matchbench.display import chart_library, pages, tables
+from matchbench.display import chart_library, chart_parts, pages, tables
 from matchbench.size.queues import QUEUES, worst_rank
 
 if TYPE_CHECKING:
@@ -238,14 +237,14 @@ def _searches(total: pl.DataFrame) -> list[pl.DataFrame]:
     return [_line(total.filter(queue=queue, measure="searches"), f"{queue}, all ranks") for queue in QUEUES]
 
 
-def _steps(rows: pl.DataFrame, what: str) -> report_charts.Spec:
+def _steps(rows: pl.DataFrame, what: str) -> chart_parts.Spec:
     """Draw a step line for each curve; both axes are logarithmic from 1 on, and reach 0."""
     names = rows["curve"].unique(maintain_order=True).to_list()
     return {
         "usermeta": {"margin": _MARGIN},
         "width": _WIDTH,
         "height": _HEIGHT,
-        "data": report_charts.data(rows),
+        "data": chart_parts.data(rows),
         "params": [{"name": "curves", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend"}],
         "mark": {"type": "line", "interpolate": "step-after", "point": {"size": 14}},
         "encoding": {

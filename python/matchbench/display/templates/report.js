@@ -30,7 +30,7 @@
         if (key === "width") return [key, width];
         if (key === "labelLimit" && narrow) return [key, 130];
         // A legend that is wider than the chart would make the chart smaller.
-        if (key === "columns" && narrow) return [key, 1];
+        if (key === "legend") return [key, value && narrow ? { ...value, columns: 1 } : value];
         return [key, fit(value, width, narrow)];
       }),
     );
@@ -84,7 +84,7 @@
     const space = chart.clientWidth;
     const inWindow = window.innerWidth;
     const narrow = space < 620;
-    const margin = narrow ? Math.min(spec.usermeta.margin, 190) : spec.usermeta.margin;
+    const margin = narrow ? Math.min(spec.usermeta.margin, 248) : spec.usermeta.margin;
     const fitted = fit(spec, Math.max(120, Math.min(820, space - margin)), narrow);
     fitted.description = `${chart.getAttribute("aria-label")}. ${chart.getAttribute("aria-description")}`;
     if (shown && fitted.params) {
@@ -96,6 +96,7 @@
     const tooltip = { theme: dark.matches ? "dark" : "light" };
     try {
       const { view } = await vegaEmbed(place, fitted, { actions, config, renderer: "svg", tooltip });
+      place.querySelector("details > summary").ariaLabel = "Save this chart";
       views.set(chart, view);
       chart.dataset.drawnFor = inWindow;
     } catch (error) {
