@@ -3,16 +3,19 @@
 
 import csv
 import json
+import re
 import shutil
 import socket
 import struct
 from pathlib import Path
 
 import pytest
+import vl_convert
 
 from matchbench import MatchbenchError, _native
 from matchbench.cli import main
 from matchbench.display import tables
+from matchbench.netproc import charts
 from matchbench.netproc import machine as netproc
 
 HANDLER = """
@@ -58,42 +61,72 @@ def test_a_run_prints_the_answer_first_and_accounts_for_every_packet(
 def test_a_rest_of_a_window_is_shown_and_is_not_the_fastest_window(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    path = tmp_path / "router.json"
+    out_dir = tmp_path / "router"
     capture = Path(__file__).parents[1] / "netproc" / "examples" / "router.pcap"
-    words = ["compare", str(capture), "-n", "150", "-a", "smt2", "-o", str(path)]
+    words = ["compare", str(capture), "-n", "150", "-a", "smt2", "-o", str(out_dir)]
     status, out, _ = run(capsys, *words, "--set", "application=null")
     assert status == 0
-    (found,) = json.loads(path.read_text())["runs"]
+    (found,) = json.loads((out_dir / "netproc.json").read_text())["runs"]
     assert found["windows"]["packets"] == [100, 50]
     whole, rest = (tables.count(round(rate)) for rate in found["windows"]["packets_per_second"])
     row = out.splitlines()[3]
     assert (row.count(whole), row.count(rest)) == (2, 0), row
     status, out, _ = run(capsys, "run", "null", "-n", "2150", "-a", "smt2", "--set", "timing=functional")
-    assert (status, out.splitlines()[-1]) == (0, "and 2 more windows; `-o FILE.json` writes all of them")
+    assert (status, out.splitlines()[-1]) == (0, "and 2 more windows; `-o DIR` writes all of them")
 
 
 def test_a_comparison_names_the_best_processor_first(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    table = tmp_path / "null.csv"
-    words = ["compare", "null", "-n", "200", "-a", "cmp2", "-a", "smt2", "-o", str(table)]
+    place = tmp_path / "null"
+    words = ["compare", "null", "-n", "200", "-a", "cmp2", "-a", "smt2", "-o", str(place)]
     status, out, _ = run(capsys, *words)
     assert status == 0
-    rows = list(csv.DictReader(table.read_text().splitlines()))
+    rows = list(csv.DictReader((place / "netproc.csv").read_text().splitlines()))
     assert [row["architecture"] for row in rows] == ["cmp2", "smt2"]
     best = max(rows, key=lambda row: float(row["packets_per_second"]))["architecture"]
     assert out.startswith(f"{best} has the highest packet rate on null: ")
-    assert run(capsys, *words)[0] == 2  # the file exists
-    assert run(capsys, *words, "--force")[0] == 0
+    assert out.endswith(f"results: {place}/report.html\n")
+    page = (place / "report.html").read_text()
+    assert out.splitlines()[0].replace(" ", "\N{NO-BREAK SPACE}") in page.replace(" ", "\N{NO-BREAK SPACE}")
+    titles = ["packet rate by processor", "use of the issue slots, and why they were empty"]
+    titles.append("packet rate in windows of 100 packets")
+    assert re.findall(r'class="chart scroll" role="group" aria-label="([^"]*)"', page) == titles
+    for text in re.findall(r'<script type="application/json">(.*?)</script>', page):
+        assert vl_convert.vegalite_to_svg(json.loads(text)).startswith("<svg")
+    status, _, err = run(capsys, *words)
+    assert (status, err.split(": ")[-1]) == (
+        2,
+        "found earlier output; choose another directory or give --force\n",
+    )
+    assert run(capsys, *words, "--force", "--table-only")[0] == 0
+    assert 'class="chart' not in (place / "report.html").read_text()
+
+
+def test_shares_of_issue_slots_add_up(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["compare", "null", "-n", "200", "-a", "smt2", "-a", "cmp2", "--plots", "-o", str(tmp_path / "o")]
+    assert run(capsys, *words)[0] == 0
+    plots = sorted(path.name for path in (tmp_path / "o" / "plots").iterdir())
+    assert plots == [f"{kind}.{ending}" for kind in ("rate", "slots", "windows") for ending in ("png", "svg")]
+    runs = [
+        netproc.run(name, netproc.traffic("null", packets=200), parameters={"timing": timing})
+        for name, timing in (("smt2", "cycles"), ("cmp2", "functional"))
+    ]
+    shares = charts.slots(runs)
+    assert set(shares["architecture"]) == {"smt2"}  # without a pipeline there are no slots
+    assert shares["share"].sum() == pytest.approx(1)
+    harts = runs[0].report["harts"]
+    (memory,) = shares.filter(use="memory")["share"]
+    every = sum(map(sum, (harts["used"], *(harts[cause] for cause in charts.causes(runs[0])))))
+    assert memory == pytest.approx(sum(harts["memory"]) / every)
 
 
 def test_json_has_parameters_with_sources_and_windows(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    path, plot = tmp_path / "vpn.json", tmp_path / "vpn.svg"
-    words = ["run", "vpn", "-n", "200", "-a", "cmp2_4", "-o", str(path), "--plot", str(plot)]
+    words = ["run", "vpn", "-n", "200", "-a", "cmp2_4", "-o", str(tmp_path / "vpn"), "--plots"]
     assert run(capsys, *words, "--set", "classifier=table")[0] == 0
-    (found,) = json.loads(path.read_text())["runs"]
+    (found,) = json.loads((tmp_path / "vpn" / "netproc.json").read_text())["runs"]
     values = {each["name"]: (each["value"], each["source"]) for each in found["parameters"]}
     assert values["classifier"] == ("table", "user")
     assert values["cores"] == ("4", "paper")
@@ -105,8 +138,8 @@ def test_json_has_parameters_with_sources_and_windows(
     for name, count in zip(found["memory"]["what"], found["memory"]["count"], strict=True):
         assert sum(windows[name]) == count, name
     assert min(windows["l1-l2 bus busy cycles"]) > 0
-    assert plot.read_text().startswith("<?xml")
-    assert plot.with_suffix(".png").exists()
+    assert (tmp_path / "vpn" / "plots" / "windows.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "vpn" / "plots" / "windows.png").exists()
 
 
 def test_a_generated_capture_is_readable_by_the_format(
@@ -233,8 +266,7 @@ BAD = [
         "parameter `priorities`: found `high`, expected one of: equal,",
     ),
     (["run", "router", "--set", "memory_clock=0"], "parameter `memory_clock`: found `0`"),
-    (["run", "router", "-o", "/proc/none/a.csv"], "/proc/none/a.csv: cannot create it in /proc: "),
-    (["run", "router", "--plot", "/proc/none/a.svg"], "/proc/none/a.svg: cannot create it in /proc: "),
+    (["run", "router", "-o", "/proc/none/a"], "/proc/none/a: cannot create it in /proc: "),
     (["build", "a.c", "-o", "/proc/none/a.elf"], "/proc/none/a.elf: cannot create it in /proc: "),
     (["generate", "-o", "/proc/none/a.pcap"], "/proc/none/a.pcap: cannot create it in /proc: "),
     (
@@ -255,7 +287,6 @@ BAD = [
         "parameter `cores`: found `0`, expected a whole number from 1 to 32",
     ),
     (["run", "router", "--set", "filters=300"], "parameter `filters`: found `300`"),
-    (["run", "router", "-o", "out.txt"], "out.txt: found the suffix `.txt`; expected a .csv or .json file"),
     (["run", "router", "--kanata", "5:5"], "found `5:5`, expected FROM:TO in cycles"),
     (["run", "router", "--kanata-file", "a"], "--kanata-file: needs --kanata; give both"),
     (
@@ -371,11 +402,11 @@ def test_arrivals_priorities_and_clocks_change_a_run(
         "capture": ["input=capture", "speed_percent=10"],
         "slower": ["input=capture", "speed_percent=5"],
     }.items():
-        table = tmp_path / f"{name}.csv"
+        place = tmp_path / name
         words = [word for setting in settings for word in ("--set", setting)]
-        status, _, err = run(capsys, "run", str(capture), "-a", "smt4", "-o", str(table), *words)
+        status, _, err = run(capsys, "run", str(capture), "-a", "smt4", "-o", str(place), *words)
         assert (status, err) == (0, "")
-        (row,) = csv.DictReader(table.read_text().splitlines())
+        (row,) = csv.DictReader((place / "netproc.csv").read_text().splitlines())
         assert int(row["offered"]) == 100
         rates[name] = float(row["packets_per_second"])
     assert rates["fast"] > rates["base"] > rates["poisson"]

@@ -59,10 +59,7 @@ COMMANDS = (
     Command("compare small.tar.xz --engine cam_list -o results", ("results",)),
     Command("size small -o sizes", ("sizes",)),
     Command("sweep small --engine cam_list --set cam=1,2 -j 1 -o variants", ("variants",)),
-    Command(
-        "netproc run router -n 5 -o packets.json --plot packets.png",
-        ("packets.json", "packets.png", "packets.svg"),
-    ),
+    Command("netproc run router -n 5 -o packets --plots", ("packets",)),
     Command("match_unit new unit", ("unit",)),
     Command(
         "chip run -n 2 --memory 64 --cores 4 --quiet --mode timing --core scalar -o chip.json"

@@ -67,11 +67,9 @@ OUTPUTS: dict[tuple[str, str], Output] = {
     ("chip run", "--output"): Output(f"{_CHIP} -o @ {_MOPED}", "a.json"),
     ("chip run", "--timeline"): Output(f"{_TIMED} --timeline @ {_MOPED}", "a.json"),
     ("chip run", "--kanata-file"): Output(f"{_TIMED} --kanata 10:20 --kanata-file @ {_MOPED}", "a.kanata"),
-    ("netproc compare", "--output"): Output("netproc compare null -a smt1 --packets 9 -o @", "a.csv"),
-    ("netproc compare", "--plot"): Output("netproc compare null -a smt1 --packets 9 --plot @", "a.svg"),
+    ("netproc compare", "--output"): _directory("netproc compare null -a smt1 --packets 9 --table-only -o @"),
     ("netproc generate", "--output"): Output("netproc generate --packets 9 -o @", "a.pcap"),
-    ("netproc run", "--output"): Output("netproc run null --packets 9 -o @", "a.json"),
-    ("netproc run", "--plot"): Output("netproc run null --packets 9 --plot @", "a.png"),
+    ("netproc run", "--output"): _directory("netproc run null --packets 9 --table-only -o @"),
     ("netproc run", "--kanata-file"): Output(
         "netproc run null --packets 9 --kanata 10:20 --kanata-file @", "a.kanata"
     ),
@@ -98,7 +96,7 @@ ELSEWHERE = {
 }
 """Parameters that have no cases here, and why."""
 
-_NAMES = {"--output", "--plot", "--timeline", "--kanata-file", "--vcd-file", "--trace"}
+_NAMES = {"--output", "--timeline", "--kanata-file", "--vcd-file", "--trace"}
 _CONTINUED = ".unfinished"
 """The end of the names of files by which the next run of `mpi bench` continues."""
 _KILLS = (0.3, 0.8)  # parts of the time of a run
@@ -171,8 +169,7 @@ class Place:
 
     def done(self, end: End) -> str:
         """Describe an end, and what was left beside the outputs."""
-        stem = self.path.stem if "--plot" in self.output.words else self.output.name
-        left = [name for name in self.new() if name.startswith(".") or not name.startswith(stem)]
+        left = [name for name in self.new() if name.startswith(".") or not name.startswith(self.output.name)]
         there = "" if self.path.exists() else "; no output"
         return f"{end}{there}; left: {', '.join(left) or 'nothing'}"
 

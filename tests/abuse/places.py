@@ -294,7 +294,7 @@ NO_FILES = {
     *("--grid-y", "--grid-z", "--iterations", "--messages", "--neighbours", "--order", "--position"),
     *("--queue", "--source", "--sources"),
     *("NAME", "PAPERS", "CORE", "ARCHITECTURE", "ARGUMENTS", "LAUNCHER", "WORDS"),
-    *("--output", "--plot", "--kanata", "--kanata-file", "--vcd-file", "--timeline", "--trace"),
+    *("--output", "--kanata", "--kanata-file", "--vcd-file", "--timeline", "--trace"),
     *("--cache", "--matchbench", "PATH"),
 }
 """Parameters that take no file to read: settings and names, words for other programs, and what is written."""

@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,14 +12,17 @@ import click
 from matchbench import MatchbenchError, _native
 from matchbench.cli.program_options import kanata_option
 from matchbench.cli.progress import progress_bar
+from matchbench.cli.replay_options import output_options
 from matchbench.cli.set_option import named, set_option
 from matchbench.cli.values import Whole
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import document, tables
-from matchbench.display.output import check_file, write_files
+from matchbench.display.output import check_file, reserved_directory, whole_file, write_file, write_files
 from matchbench.native_types import Parameter
 from matchbench.netproc import machine as netproc
-from matchbench.netproc.report import everything, file_text, show_comparison, show_run
+from matchbench.netproc import page
+from matchbench.netproc.page import MARKER
+from matchbench.netproc.report import everything, show_comparison, show_run
 from matchbench.parameters import parse_assignments
 from matchbench.parameters import show as show_parameters
 
@@ -104,11 +108,7 @@ def inputs(function: Function) -> Function:
                 help="Set a parameter of ARCHITECTURE, or of all processors; repeatable."
                 " `netproc show ARCHITECTURE` lists them.",
             ),
-            click.option(
-                "-o", "--output", type=path, help="Write the results to FILE.json, or totals to FILE.csv."
-            ),
-            click.option("--plot", type=path, help="Plot windows of 100 packets to FILE.png and FILE.svg."),
-            click.option("--force", is_flag=True, help="Replace earlier files."),
+            output_options(default="", plots="Write the charts as PNG and SVG too."),
         ]
     ):
         function = decorate(function)
@@ -122,7 +122,7 @@ def inputs(function: Function) -> Function:
     \b
       matchbench netproc run router
       matchbench netproc run capture.pcapng --architecture cmp2_4 --set classifier=table
-      matchbench netproc run web_switch --set input=poisson --set rate=300000 -o web.json
+      matchbench netproc run web_switch --set input=poisson --set rate=300000 -o out/web
       matchbench netproc run capture.pcap --set input=capture --set speed_percent=1000
       matchbench netproc run vpn --kanata 100000:100500 --kanata-file vpn.kanata
 
@@ -143,7 +143,6 @@ def run(
     architecture: str,
     kanata: tuple[int, int] | None,
     kanata_file: Path | None,
-    output: Path | None,
     **words: Any,
 ) -> int:
     """Run packets on one processor: rate, issue slots, caches, buses, queues and latencies."""
@@ -157,13 +156,10 @@ def run(
             msg = "--kanata: cannot be combined with timing=functional, without a pipeline; set timing=cycles"
             raise MatchbenchError(msg)
         check_file(diagram_file, force=words["force"])
-    results = _run([architecture], kanata=kanata, diagram_file=diagram_file, output=output, **words)
-    end = results[0].summary["cycles"]
-    behind = kanata is not None and kanata[0] > end
-    if not _replaced(results, words["traffic"]):
-        show_run(results[0], words["traffic"])
+    results = _run([architecture], show_run, kanata=kanata, diagram_file=diagram_file, **words)
     status = _status(results)
-    if kanata is not None and behind and status == 0:
+    if kanata is not None and not _began(results[0], kanata) and status == 0:
+        end = results[0].summary["cycles"]
         msg = f"--kanata: found the last packet in cycle {end}, expected it after cycle {kanata[0]}"
         raise MatchbenchError(msg)
     return status
@@ -175,8 +171,8 @@ def run(
 
     \b
       matchbench netproc compare router
-      matchbench netproc compare capture.pcap --program handler.elf -o handler.csv
-      matchbench netproc compare null -a smt1 -a smt2 -a smt4 -a smt8 --plot null.svg
+      matchbench netproc compare capture.pcap --program handler.elf -o out/handler
+      matchbench netproc compare null -a smt1 -a smt2 -a smt4 -a smt8 -o out/null --plots
       matchbench netproc compare router -a smt8 -a cmp8 --set cmp8.clock=625
     """
 )
@@ -184,13 +180,10 @@ def run(
 @click.option(
     "-a", "--architecture", "architectures", multiple=True, help="A processor; repeatable. [the paper's four]"
 )
-def compare(architectures: tuple[str, ...], output: Path | None, **words: Any) -> int:
+def compare(architectures: tuple[str, ...], **words: Any) -> int:
     """Run the same packets on several processors; print the answer, then the table."""
     names = list(dict.fromkeys(architectures or netproc.PAPER))
-    results = _run(names, kanata=None, output=output, **words)
-    if not _replaced(results, words["traffic"]):
-        show_comparison(results, words["traffic"])
-    return _status(results)
+    return _status(_run(names, show_comparison, **words))
 
 
 @command.command(
@@ -279,6 +272,7 @@ def generate(output: Path, seed: int, routes: int, *, force: bool, **settings: s
 
 def _run(
     architectures: list[str],
+    show: Callable[[list[netproc.Result], str], None],
     *,
     traffic: str,
     packets: int | None,
@@ -286,60 +280,55 @@ def _run(
     mean_burst: int,
     program: Path | None,
     parameters: tuple[str, ...],
-    kanata: tuple[int, int] | None,
     output: Path | None,
-    plot: Path | None,
+    plots: bool,
+    table_only: bool,
     force: bool,
+    kanata: tuple[int, int] | None = None,
     diagram_file: Path | None = None,
 ) -> list[netproc.Result]:
-    """Run the packets on every processor and write the files."""
-    if output is not None and output.suffix not in {".csv", ".json"}:
-        msg = f"{output}: found the suffix `{output.suffix}`; expected a .csv or .json file"
-        raise MatchbenchError(msg)
-    images = [] if plot is None else [plot.with_name(f"{plot.stem}{suffix}") for suffix in (".png", ".svg")]
-    for path in (output, *sorted(images, key=lambda image: image != plot)):  # what is named comes first
-        if path is not None:
-            check_file(path, force=force)
+    """Run the packets on every processor, print what was found, and write the results."""
     values = netproc.parameters_of(architectures, parse_assignments(parameters))
-    elf = netproc.program(program) if program is not None else None
-    found = netproc.traffic(traffic, packets=packets, seed=seed, mean_burst=mean_burst)
-    for architecture in architectures:  # wrong names and values are refused before the first run
-        given: dict[str, Any] = dict(values[architecture])
-        _native.NetworkProcessor(architecture, **given)
-    results = []
-    for architecture in architectures:
-        with progress_bar(f"{found.name} on {architecture}") as progress:
-            results.append(
-                netproc.run(
-                    architecture,
-                    found,
-                    parameters=values[architecture],
-                    program=elf,
-                    count=packets,
-                    kanata=kanata,
-                    progress=progress,
+    with ExitStack() as stack:
+        if output is not None:
+            stack.enter_context(reserved_directory(output, marker=MARKER, force=force))
+        elf = netproc.program(program) if program is not None else None
+        found = netproc.traffic(traffic, packets=packets, seed=seed, mean_burst=mean_burst)
+        for architecture in architectures:  # wrong names and values are refused before the first run
+            given: dict[str, Any] = dict(values[architecture])
+            _native.NetworkProcessor(architecture, **given)
+        results = []
+        for architecture in architectures:
+            with progress_bar(f"{found.name} on {architecture}") as progress:
+                results.append(
+                    netproc.run(
+                        architecture,
+                        found,
+                        parameters=values[architecture],
+                        program=elf,
+                        count=packets,
+                        kanata=kanata,
+                        progress=progress,
+                    )
                 )
-            )
-    contents: dict[Path, bytes | str] = {}
-    if output is not None:
-        contents[output] = file_text(results, found.name, output.suffix)
-    if plot is not None:
-        from matchbench.netproc.plots import windows_files
-
-        contents.update(zip(images, windows_files(results, found.name), strict=True))
-    diagram = results[0].report["kanata"]
-    began = kanata is not None and kanata[0] <= results[0].summary["cycles"]
-    if diagram_file is not None and diagram is not None and began:
-        contents[diagram_file] = diagram
-    write_files(contents, force=force)
+        diagram = results[0].report["kanata"]
+        if diagram_file is not None and diagram is not None and _began(results[0], kanata):
+            write_file(stack.enter_context(whole_file(diagram_file, force=force)), diagram)
+        if output is not None:
+            page.write(results, found.name, output, with_charts=not table_only, plots=plots, force=force)
+    with tables.ignoring_closed_pipe() if output is not None else nullcontext():
+        if document.is_collected():
+            document.become(everything(results, traffic))
+        else:
+            show(results, traffic)
+        if output is not None:
+            tables.line(f"results: {output}/report.html")
     return results
 
 
-def _replaced(results: list[netproc.Result], name: str) -> bool:
-    """Print everything as JSON, if that is wanted."""
-    if document.is_collected():
-        document.become(everything(results, name))
-    return document.is_collected()
+def _began(result: netproc.Result, kanata: tuple[int, int] | None) -> bool:
+    """Whether the run reached the interval of a diagram."""
+    return kanata is not None and kanata[0] <= result.summary["cycles"]
 
 
 def _status(results: list[netproc.Result]) -> int:

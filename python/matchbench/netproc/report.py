@@ -8,60 +8,67 @@ from typing import Any
 from matchbench.display import tables
 from matchbench.display.output import csv_text
 from matchbench.netproc import machine as netproc
+from matchbench.netproc.charts import causes
 from matchbench.netproc.machine import Result
 
 MOST_WINDOWS = 20
 """Windows that a run prints: those of the 2000 packets of a scenario."""
 
 
-def show_run(result: Result, name: str) -> None:
-    """Print a run: the answer, totals, issue slots by hart and cause, caches and buses, windows."""
-    summary, report = result.summary, result.report
+Table = tuple[list[str], list[list[object]]]
+"""Headings, where a leading `>` marks a column of numbers, and rows."""
+
+
+def answer(results: Sequence[Result], name: str) -> str:
+    """Say which processor has the highest packet rate, or of a single one what it handles."""
+    return netproc.answer(results, name) if len(results) > 1 else _sentence(results[0], name)
+
+
+def show_run(results: Sequence[Result], name: str) -> None:
+    """Print a single run: the answer, totals, issue slots by hart and cause, caches and buses, windows."""
+    (result,) = results
     tables.line(_sentence(result, name), style="bold")
     tables.line()
+    for what, text in totals(result):
+        tables.line(f"{what:<14}{text}")
+    tables.line()
+    tables.show("issue slots by hart", *slots(result))
+    headings, rows = memory(result)
+    if rows:
+        tables.line()
+        tables.show("caches, buses and predictors", headings, rows)
+    _show_windows(result)
+
+
+def totals(result: Result) -> list[tuple[str, str]]:
+    """Give the totals of a run: what, and a text."""
+    summary, report = result.summary, result.report
     completed = summary["forwarded"] + summary["consumed"] + summary["dropped"]
     per_packet = summary["instructions"] / completed if completed else None
     clock = tables.decimal(report["clock_mhz"])
-    tables.line(
-        f"time          {tables.time(summary['time_ns'])}, {_count(summary['cycles'])} cycles at {clock} MHz"
-    )
-    tables.line(
-        f"start         {_count(summary['start_instructions'])} instructions, executed without timing"
-    )
     instructions = f"{_count(summary['instructions'])} instructions, {tables.decimal(per_packet)} per packet"
-    tables.line(f"work          {instructions}, {tables.decimal(summary['ipc'])} per cycle")
     fates = ["forwarded", "consumed", "dropped", "refused", "queued", "in_flight"]
     parts = [f"{_count(summary[fate])} {fate.replace('_', ' ')}" for fate in fates if summary[fate]]
-    tables.line(f"packets       {_count(summary['offered'])} in: {', '.join(parts)}")
-    if report["dropped"]:
-        reasons = ", ".join(f"{_count(packets)} {reason}" for reason, packets in report["dropped"].items())
-        tables.line(f"drops         {reasons}")
+    reasons = ", ".join(f"{_count(packets)} {reason}" for reason, packets in report["dropped"].items())
     handled = ", ".join(f"{_count(packets)} {name}" for name, packets in report["applications"].items())
-    tables.line(f"applications  {handled}")
-    tables.line(
-        f"checked       {_count(summary['checked'])} decisions, {_count(summary['mismatches'])} wrong"
-    )
     order = f"{_count(summary['reordered'])} packets behind a later one of their flow"
-    tables.line(f"order         {order}, a packet overtaken by {_count(summary['most_overtaken'])} at most")
     marks = (("median", "median"), ("99 %", "p99"), ("99.9 %", "p999"), ("most", "max"))
     latencies = ", ".join(f"{mark} {tables.time(summary[f'latency_{key}_ns'])}" for mark, key in marks)
-    tables.line(f"latency       {latencies}")
     queue = (
         f"{tables.decimal(summary['queue_mean'])} packets on average, {_count(summary['queue_max'])} at most"
     )
-    tables.line(f"input queue   {queue}")
-    tables.line()
-    _show_slots(result)
-    rows = list(zip(report["memory"]["what"], report["memory"]["count"], strict=True))
-    if rows:
-        tables.line()
-        busy = summary["cycles"] or 1
-        shown = [
-            (what, _count(number), tables.share(number / busy) if "busy" in what else None)
-            for what, number in rows
-        ]
-        tables.show("caches, buses and predictors", ["", ">count", ">of the cycles"], shown)
-    _show_windows(result)
+    return [
+        ("time", f"{tables.time(summary['time_ns'])}, {_count(summary['cycles'])} cycles at {clock} MHz"),
+        ("start", f"{_count(summary['start_instructions'])} instructions, executed without timing"),
+        ("work", f"{instructions}, {tables.decimal(summary['ipc'])} per cycle"),
+        ("packets", f"{_count(summary['offered'])} in: {', '.join(parts)}"),
+        *([("drops", reasons)] if reasons else []),
+        ("applications", handled),
+        ("checked", f"{_count(summary['checked'])} decisions, {_count(summary['mismatches'])} wrong"),
+        ("order", f"{order}, a packet overtaken by {_count(summary['most_overtaken'])} at most"),
+        ("latency", latencies),
+        ("input queue", queue),
+    ]
 
 
 def _sentence(result: Result, name: str) -> str:
@@ -77,37 +84,33 @@ def _sentence(result: Result, name: str) -> str:
     return f"{handles}, {tables.decimal(summary['ipc'])} instructions per cycle."
 
 
-def _show_slots(result: Result) -> None:
-    """Print the share of issue slots by hart: used, squashed, and empty by cause."""
+def slots(result: Result) -> Table:
+    """Give the share of issue slots by hart: used, squashed, and empty by cause."""
     harts = result.report["harts"]
-    causes = _causes(result)
-    rows = []
-    total = sum(harts["used"]) + sum(sum(harts[name]) for name in causes)
+    empty = causes(result)
+    rows: list[list[object]] = []
+    total = sum(harts["used"]) + sum(sum(harts[name]) for name in empty)
     for place, hart in enumerate(harts["hart"]):
-        slots = [harts["used"][place] - harts["squashed"][place], harts["squashed"][place]]
-        slots += [harts[name][place] for name in causes]
+        parts = [harts["used"][place] - harts["squashed"][place], harts["squashed"][place]]
+        parts += [harts[name][place] for name in empty]
         role = "OS" if hart == 0 else ""
-        shares = [tables.share(part / total) if total else None for part in slots]
+        shares = [tables.share(part / total) if total else None for part in parts]
         rows.append(
             [hart, role, _count(harts["packets"][place]), _count(harts["instructions"][place]), *shares]
         )
-    columns = [
-        ">hart",
-        "",
-        ">packets",
-        ">instructions",
-        ">executed",
-        ">squashed",
-        *(f">{name}" for name in causes),
+    fixed = [">hart", "", ">packets", ">instructions", ">executed", ">squashed"]
+    return [*fixed, *(f">{name}" for name in empty)], rows
+
+
+def memory(result: Result) -> Table:
+    """Give the counts of caches, buses and predictors; without a pipeline there are none."""
+    found = result.report["memory"]
+    busy = result.summary["cycles"] or 1
+    rows: list[list[object]] = [
+        [what, _count(number), tables.share(number / busy) if "busy" in what else None]
+        for what, number in zip(found["what"], found["count"], strict=True)
     ]
-    tables.show("issue slots by hart", columns, rows)
-
-
-def _causes(result: Result) -> list[str]:
-    """Return the causes of empty issue slots that occurred."""
-    harts = result.report["harts"]
-    causes = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
-    return [name for name in causes if any(harts[name])]
+    return ["", ">count", ">of the cycles"], rows
 
 
 def _show_windows(result: Result) -> None:
@@ -115,7 +118,7 @@ def _show_windows(result: Result) -> None:
     windows = result.report["windows"]
     if not windows["packets"]:
         return
-    causes = _causes(result) if result.report["memory"]["what"] else []
+    empty = causes(result) if result.report["memory"]["what"] else []
     rows = []
     for place, packets in enumerate(windows["packets"][:MOST_WINDOWS]):
         row = {name: values[place] for name, values in windows.items()}
@@ -125,26 +128,26 @@ def _show_windows(result: Result) -> None:
             _count(round(row["packets_per_second"])),
             tables.decimal(row["ipc"]),
         ]
-        if causes:
-            total = row["used"] + sum(row[name] for name in causes)
-            slots = [row["used"] - row["squashed"], row["squashed"], *(row[name] for name in causes)]
-            cells += [tables.share(slot / total) if total else None for slot in slots]
+        if empty:
+            total = row["used"] + sum(row[name] for name in empty)
+            parts = [row["used"] - row["squashed"], row["squashed"], *(row[name] for name in empty)]
+            cells += [tables.share(part / total) if total else None for part in parts]
             cells += [_count(row["l1d misses"]), _count(row["l2 misses"])]
             busy = row["cycles"] or 1
             cells += [tables.share(row[f"{bus} busy cycles"] / busy) for bus in ("l1-l2 bus", "memory bus")]
         rows.append(cells)
     columns = [">end", ">packets", ">packets/s", ">IPC"]
     spare: list[set[int]] = []
-    if causes:
-        shown = ["executed", "squashed", *causes, "l1d misses", "l2 misses", "l1-l2 bus", "memory bus"]
+    if empty:
+        shown = ["executed", "squashed", *empty, "l1d misses", "l2 misses", "l1-l2 bus", "memory bus"]
         columns += [f">{name}" for name in shown]
         # A narrow terminal omits all but the shares of executed instructions and of the buses.
-        spare = [set(range(5, 6 + len(causes))), {6 + len(causes), 7 + len(causes)}]
+        spare = [set(range(5, 6 + len(empty))), {6 + len(empty), 7 + len(empty)}]
     tables.line()
     tables.show("windows of 100 packets", columns, rows, spare=spare)
     more = len(windows["packets"]) - MOST_WINDOWS
     if more > 0:
-        tables.line(f"and {_count(more)} more windows; `-o FILE.json` writes all of them")
+        tables.line(f"and {_count(more)} more windows; `-o DIR` writes all of them")
 
 
 def _rates(result: Result) -> list[float]:
@@ -158,8 +161,13 @@ def show_comparison(results: Sequence[Result], name: str) -> None:
     """Print which processor has the highest packet rate, then a row for each."""
     tables.line(netproc.answer(results, name), style="bold")
     tables.line()
+    tables.show(None, *comparison(results), spare=({8}, {9, 10}, {3, 4}))
+
+
+def comparison(results: Sequence[Result]) -> Table:
+    """Give a row for each processor."""
     first = next((result.packets_per_second for result in results if result.passed), None)
-    rows = []
+    rows: list[list[object]] = []
     for result in results:
         summary = result.summary
         relative = result.packets_per_second / first if first and result.passed else None
@@ -193,21 +201,28 @@ def show_comparison(results: Sequence[Result], name: str) -> None:
         ">99 %",
     ]
     columns += [">reordered", ">L2 bus", ">memory bus", "checked"]
-    tables.show(None, columns, rows, spare=({8}, {9, 10}, {3, 4}))
+    return columns, rows
 
 
-def file_text(results: Sequence[Result], name: str, suffix: str) -> str:
-    """Format totals as CSV, or everything as JSON.
+def json_text(results: Sequence[Result], name: str) -> str:
+    """Format everything as JSON.
 
     Parameters
     ----------
     results, name
         Runs of the same packets, and the name of the packets.
-    suffix
-        `.csv` or `.json`.
     """
-    if suffix == ".json":
-        return f"{json.dumps(everything(results, name), indent=1)}\n"
+    return f"{json.dumps(everything(results, name), indent=1)}\n"
+
+
+def csv_of_totals(results: Sequence[Result], name: str) -> str:
+    """Format totals as CSV.
+
+    Parameters
+    ----------
+    results, name
+        Runs of the same packets, and the name of the packets.
+    """
     head = ["traffic", "architecture", *results[0].summary, "error"]
     rows = [[name, each.architecture, *each.summary.values(), each.report["error"] or ""] for each in results]
     return csv_text([head, *rows])
