@@ -57,6 +57,12 @@ SHIPPED = (
     "traces",
 )
 """What the package needs of the repository besides itself, under the same names (`matchbench.shipped`)."""
+COMPLETIONS = (
+    ("bash", "bash-completion/completions", "matchbench"),
+    ("zsh", "zsh/site-functions", "_matchbench"),
+    ("fish", "fish/vendor_completions.d", "matchbench.fish"),
+)
+"""Where shells look for scripts, below `share` of the environment."""
 _BUILT = shutil.ignore_patterns("__pycache__", "build", "target")
 
 _LICENCE = re.compile("(un)?licen[cs]e|copying|copyright|notice", re.IGNORECASE)
@@ -82,6 +88,7 @@ def build_wheel(
         for bill in tree.glob("*.dist-info/sboms/*.json"):
             bill.write_text(bill.read_text(encoding="utf-8").replace(f"{ROOT}/", ""), encoding="utf-8")
         ship(tree)
+        write_shared(tree)
         write_licences(tree)
         return pack(tree, Path(wheel_directory))
 
@@ -101,6 +108,20 @@ def ship(tree: Path) -> None:
     identifier = "--remove-section=.note.gnu.build-id"
     run("strip", "--strip-unneeded", identifier, str(built / "libmbrecord.so"))
     run("strip", "--strip-debug", "--enable-deterministic-archives", str(built / "libmatchbench-record.a"))
+
+
+def write_shared(tree: Path) -> None:
+    """Write pages of the manual and scripts that complete command lines in shells; the module is loaded."""
+    (info,) = tree.glob("*.dist-info")
+    share = info.with_suffix(".data") / "data" / "share"
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    manual = [sys.executable, "-m", "matchbench.cli.manual", str(share / "man" / "man1")]
+    subprocess.run(manual, env=environment, check=True)
+    for shell, folder, name in COMPLETIONS:
+        words = [sys.executable, "-m", "matchbench", "completion", shell]
+        script = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE).stdout
+        (share / folder).mkdir(parents=True)
+        (share / folder / name).write_bytes(script)
 
 
 def write_licences(tree: Path) -> None:

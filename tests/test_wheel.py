@@ -46,6 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     info += ["--metadata-directory", tree]
     subprocess.run([str(word) for word in info], cwd=ROOT, check=True, capture_output=True)
     backend.ship(tree)
+    backend.write_shared(tree)
     folder = tmp_path_factory.mktemp("dist")
     return folder / backend.pack(tree, folder)
 
@@ -115,6 +116,13 @@ def test_a_wheel_is_small_and_runs_with_glibc_2_28(wheel: Path, place: Path) -> 
         found = re.findall(rb"GLIBC_2\.(\d+)", path.read_bytes())
         assert max(map(int, found)) <= 28, path
         assert os.fsencode(ROOT) not in path.read_bytes()
+
+
+def test_the_manual_and_scripts_of_shells_are_installed(place: Path) -> None:
+    share = place / "env" / "share"
+    assert (share / "man" / "man1" / "matchbench-compare.1").read_text().startswith(".TH MATCHBENCH")
+    for _, folder, name in backend.COMPLETIONS:
+        assert "_MATCHBENCH_COMPLETE" in (share / folder / name).read_text()
 
 
 @pytest.mark.parametrize("mpi", LAUNCHERS)
