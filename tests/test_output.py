@@ -44,6 +44,24 @@ def test_a_killed_writer_does_not_block_others(tmp_path: Path) -> None:
     assert (tmp_path / "r" / "m").exists()
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_files_of_one_command_are_all_in_their_places_or_none(tmp_path: Path, is_there: bool) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    if is_there:
+        one.write_text("earlier")
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    def write() -> None:
+        with whole_file(other, force=True) as late, whole_file(one, force=True) as early:
+            early.write_text("new")
+            late.unlink()  # its rename fails, behind that of the other one
+
+    with pytest.raises(OSError, match="No such file"):
+        write()
+    assert not is_there or one.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
 def test_a_directory_made_for_a_reservation_is_removed(tmp_path: Path) -> None:
     with reserved_directory(tmp_path / "a" / "b" / "r", marker="m"):
         assert (tmp_path / "a" / "b").exists()

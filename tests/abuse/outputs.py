@@ -23,7 +23,7 @@ from tests.shared import ROOT
 _EXAMPLES = ROOT / "match_unit" / "examples"
 _UNIT = f"portals_hemmert2007 --list {_EXAMPLES}/list.toml --headers {_EXAMPLES}/headers.toml"
 _MD5 = ROOT / "processor" / "firmware" / "elf" / "md5.rv64.elf"
-_CHIP = "chip run + -n 2 --memory 64 --cores 4 --quiet"
+_CHIP = "chip run + -n 2 --memory 64 --cores 4"
 _TIMED = f"{_CHIP} --mode timing --core scalar"
 _MOPED = f"{ROOT}/moped/elf/kernel_moped.rv64.elf pages"
 _HANDLER = "enum fate handle(struct packet *p) { return FORWARD; }"

@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -268,11 +269,42 @@ def remove_directory(path: Path, *, marker: str) -> None:
             shutil.rmtree(path)
 
 
+class _Together:
+    """Files of blocks in each other: all are renamed when the outermost block ends, or none."""
+
+    def __init__(self) -> None:
+        self.complete: list[tuple[Path, Path]] = []
+        """Temporary file and place."""
+        self.left = ExitStack()
+        """Removes the temporary files."""
+
+    def rename(self) -> None:
+        """Rename the files; where that fails, what was in their places comes back."""
+        moved = []
+        with ExitStack() as undo:
+            for partial, path in self.complete:
+                is_new = not path.exists()
+                if not is_new and len(self.complete) > 1:
+                    moved.append(path.with_name(f".{path.name}.earlier-{os.getpid()}"))
+                    path.rename(moved[-1])
+                    undo.callback(moved[-1].replace, path)
+                with _named(partial, path):
+                    partial.replace(path)
+                if is_new:
+                    undo.callback(path.unlink, missing_ok=True)
+            undo.pop_all()
+        for earlier in moved:
+            earlier.unlink()
+
+
+_together: ContextVar[_Together | None] = ContextVar("_together", default=None)
+
+
 @contextmanager
 def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary file, which is renamed to `path` when the block ends without an exception.
 
-    Of several files of one command, the blocks are nested, so that all are complete before one is renamed.
+    Of several files of one command, the blocks are nested: when the outermost ends, all are renamed or none.
 
     Raises
     ------
@@ -280,20 +312,23 @@ def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
         When `path` is no regular file, or exists and `force` is not given.
     """
     check_file(path, force=force)
-    made = make_directory(path.absolute().parent)
-    partial = partial_name(path.absolute())
-    try:
+    outer = _together.get()
+    files = outer or _Together()
+    with ExitStack() as stack:
+        if outer is None:
+            stack.enter_context(files.left)
+            token = _together.set(files)
+            stack.callback(_together.reset, token)
+        files.left.callback(remove_empty, make_directory(path.absolute().parent))
+        partial = partial_name(path.absolute())
         reclaim(path.absolute(), path)
-        held = new_file(partial)
-        try:
-            with _named(partial, path):
-                yield partial
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-            os.close(held)
-    finally:
-        remove_empty(made)
+        files.left.callback(os.close, new_file(partial))
+        files.left.callback(partial.unlink, missing_ok=True)
+        with _named(partial, path):
+            yield partial
+        files.complete.append((partial, path.absolute()))
+        if outer is None:
+            files.rename()
 
 
 def json_rows(whole: Mapping[str, Any]) -> str:
