@@ -91,6 +91,26 @@ def test_the_output_of_a_program_is_not_in_the_document(matchbench: Command) -> 
     assert done.stderr == plain.stdout
 
 
+def test_colours_and_progress_are_for_terminals_only(matchbench: Command, halo: mb.Trace) -> None:
+    done = matchbench("compare", halo.path, "--engine", "ideal", "--table-only", TERM="xterm-256color")
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_cuts_no_number(matchbench: Command, halo: mb.Trace) -> None:
+    words = ("compare", halo.path, "-e", "linear:qsnet2", "--table-only", "--force", "-o", "r")
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}  # a dumb terminal always has 80 columns
+    printed = [matchbench(*words, **terminal, COLUMNS=width) for width in ("300", "120", "80")]
+    styled = re.compile(r"\x1b\[[0-9;]*m")
+    rows = [
+        re.split(r"  +", styled.sub("", line).strip())
+        for done in printed
+        for line in done.stdout.splitlines()
+        if styled.sub("", line).startswith("linear:qsnet2")
+    ]
+    assert [len(row) for row in rows] == [18, 11, 7]
+    assert set(rows[2]) <= set(rows[1]) <= set(rows[0])
+
+
 def test_a_table_wider_than_the_terminal_names_what_it_leaves_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from matchbench import _native, interruptible
+from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
 from matchbench.arguments import CALLBACK, COUNT, checked, sequence
 from matchbench.compare import columns, implausible
@@ -37,6 +37,7 @@ from matchbench.size.recommendation import (
     least_entries,
     shares,
 )
+from matchbench.size.replays import Replays
 from matchbench.sweep.hardware import Costs
 from matchbench.trace.trace import TRACES, Trace, Traces, opened
 
@@ -239,7 +240,7 @@ def _size(
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in columns.SIZING}
     # Three more for the recommendation.
     total = len(traces) * (2 + len(limited) * len(_COST_SHARES) + 3 * bool(limited))
-    replays = _Replays(network, config, total, progress)
+    replays = Replays(network, config, total, progress)
     times_ns: dict[str, float] = {}
     for trace in traces:
         trace.check()
@@ -279,7 +280,7 @@ def _recommend(
     found: dict[str, pl.DataFrame],
     traces: Sequence[Trace],
     limited: Sequence[tuple[Engine, str]],
-    replays: _Replays,
+    replays: Replays,
     times_ns: Mapping[str, float],
 ) -> Recommendation:
     """Choose the size from the curves and the engine from the costs; replay it, and half and twice of it."""
@@ -361,40 +362,6 @@ def _schema(table: str) -> dict[str, pl.DataType]:
 
 def _without_trace(table: str) -> dict[str, pl.DataType]:
     return {name: kind for name, kind in _schema(table).items() if name != "trace"}
-
-
-class _Replays:
-    """Replays of one command, and how many are done."""
-
-    def __init__(self, network: Network, config: ReplayConfig, total: int, progress: Progress | None) -> None:
-        self.network = network
-        self.config = config
-        self.total = total
-        self.progress = progress
-        self.done = 0
-
-    def run(self, trace: Trace, engine: Engine, buckets: list[int] | None) -> Report:
-        def told(done: int, total: int) -> None:
-            if self.progress:
-                self.progress(1000 * self.done + 1000 * done // max(total, 1), 1000 * self.total)
-
-        report = interruptible.run(
-            lambda tell: own_engines.replay(
-                trace,
-                engine,
-                self.network,
-                rules=self.config.rules(),
-                sizing=buckets,
-                progress=tell,
-            ),
-            told,
-        )
-        self.done = min(self.done + 1, self.total)
-        return report
-
-    def end(self) -> None:
-        if self.progress:
-            self.progress(1000 * self.total, 1000 * self.total)
 
 
 def _structure(engine: Engine) -> tuple[str, str] | None:
