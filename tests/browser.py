@@ -24,6 +24,12 @@ DRAWN = """
 () => [...document.querySelectorAll("figure:not([hidden]) .chart")]
   .every((each) => each.querySelector("svg.marks") && Number(each.dataset.drawnFor) === innerWidth)
 """
+CUT = """
+() => [...document.querySelectorAll(".scroll")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
+  .map((each) => each.getAttribute("aria-label"))
+"""
+"""The tables and charts that are wider than their place, so that one has to scroll."""
 SIZE: ViewportSize = {"width": 1100, "height": 900}
 
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The pages of `size` and `sweep` in a browser: charts, tables, and nothing in the console."""
+"""The pages of `size`, `sweep`, `netproc` and `reproduce` in a browser, with nothing in the console."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import matchbench as mb
 from matchbench.cli import main
-from tests.browser import DRAWN, SIZE, open_page
+from tests.browser import CUT, DRAWN, SIZE, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -81,9 +82,32 @@ def test_a_table_sorts_and_filters_and_a_chart_has_its_data(page: Page) -> None:
     page.locator("details.data table tbody tr").nth(1).wait_for()
 
 
-@pytest.mark.parametrize("width", [390, 1100])
-def test_the_page_fits_its_window(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    page.wait_for_function(DRAWN)
-    inner, outer = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert inner <= outer
+def fits(page: Page) -> None:
+    """Check that the page fits a phone and a laptop, where no table is cut either."""
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function(DRAWN)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CUT) == []
+
+
+def test_the_page_fits_its_window(page: Page) -> None:
+    fits(page)
+
+
+@pytest.mark.parametrize(
+    ("words", "folded"),
+    [
+        ("netproc compare null -n 300 -a smt2 -a cmp2", "issue slots by hart"),
+        ("reproduce tanabe2013 --figures", "inputs: claims about"),
+    ],
+)
+def test_other_pages_fit_too_also_where_something_is_unfolded(
+    browser: Browser, tmp_path: Path, words: str, folded: str
+) -> None:
+    assert main([*words.split(), "-o", str(tmp_path / "o")]) == 0
+    with open_page(browser, tmp_path / "o/report.html") as (page, said):
+        assert page.get_by_role("heading", level=1).count() == 1
+        page.get_by_text(folded).first.click()
+        fits(page)
+        assert said == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import matchbench as mb
-from tests.browser import DRAWN, SIZE, open_page
+from tests.browser import CUT, DRAWN, SIZE, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -184,11 +184,13 @@ def test_a_chart_has_a_description_and_its_data_as_a_table(page: Page) -> None:
     assert chart.locator("table tr").count() > len(ENGINES)
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-def test_the_page_fits_its_window(page: Page, width: int) -> None:
+@pytest.mark.parametrize("width", [360, 390, 1280, 1400])
+def test_the_page_fits_its_window_and_on_a_laptop_no_table_is_cut(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     page.wait_for_function(DRAWN)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width >= 1280:
+        assert page.evaluate(CUT) == []
 
 
 def test_charts_take_the_ink_of_the_screen_and_of_paper(page: Page) -> None:

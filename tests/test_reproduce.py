@@ -20,9 +20,10 @@ from polars.testing import assert_frame_equal
 from matchbench.cli import main
 from matchbench.display.written import LIST, list_of
 from matchbench.reproduce import charts
+from matchbench.reproduce.bibliography import Publication, publication
 from matchbench.reproduce.evidence import EVIDENCE, VERDICTS
 from matchbench.reproduce.report import show
-from matchbench.reproduce.run import Reproduction, reproduce
+from matchbench.reproduce.run import Reproduction, papers, reproduce
 from matchbench.reproduce.tables import TABLES
 from tests import shared
 from tests.conftest import Command
@@ -192,11 +193,46 @@ def test_tables_and_figures_are_written(hemmert2007: Reproduction, written: Call
         assert f'<th scope="row">{row["evidence"]}</th><td class="number">{row["holds"]}</td>' in page
     assert hemmert2007.untested() in page
     assert page.index("predicted") < page.index("recovered") < page.index("recomputed")
-    assert all(f">{claim}</th>" in page for claim in hemmert2007.claims["id"])
+    assert "<h1>An Architecture to Perform NIC Based MPI Matching</h1>" in page
+    assert (
+        page.index("<h1>") < page.index("<a href=") < page.index(hemmert2007.answer()) < page.index("<table")
+    )
+    names = page.replace("<wbr>", "")
+    assert all(f">{claim}</th>" in names for claim in hemmert2007.claims["id"])
     # Every table sorts, and a claim is one row, so that it keeps its reasons.
     assert page.count("<table") == page.count('<table class="sortable verdicts">') >= 4
-    verdicts = page[page.index("<h2>Verdicts</h2>") : page.index("<h2>Calibrated and assumed")]
+    verdicts = page[page.index("<h2>Claims</h2>") : page.index("<h2>Figures</h2>")]
     assert verdicts.count('<tr data-engine="">') == hemmert2007.claims.height
+    # Inputs are folded away, and what differs is not.
+    shown, folded = re.sub(r"<ul>.*?</ul>", "", verdicts, flags=re.DOTALL).split("inputs: claims about", 1)
+    assert '<td class="differs">' in shown
+    assert '<td class="differs">' not in folded
+
+
+def test_a_paper_has_its_title_and_a_link() -> None:
+    for key in papers():
+        found = publication(key)
+        assert found.title in (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+        assert found.has_doi == found.link.startswith("https://doi.org/10.")
+    assert publication("tanabe2013") == Publication(
+        title="Network Interface Architecture with Scalable Low-Latency Message Receiving Mechanism",
+        authors="Noboru Tanabe, Atsushi Ohta",
+        place="IEICE Transactions on Information and Systems, 2013",
+        link="https://doi.org/10.1587/transinf.E96.D.2536",
+        has_doi=True,
+    )
+
+
+def test_the_answer_counts_each_kind_of_evidence_apart(hemmert2007: Reproduction) -> None:
+    counts = {row["evidence"]: row for row in hemmert2007.counts.iter_rows(named=True)}
+    for part in hemmert2007.answer().split("; ")[:-1]:
+        row = counts.pop(next(kind for kind in EVIDENCE if kind in part))
+        assert [int(number) for number in re.findall(r", (\d+) ", part)] == [
+            row[verdict] for verdict in ("holds", "near", "differs") if row[verdict]
+        ]
+    assert all(row["holds"] + row["near"] + row["differs"] == 0 for row in counts.values())
+    one = hemmert2007.only(ids=("hemmert2007.mu.total_formula",)).answer()
+    assert re.fullmatch(r"Of .*, 1 (holds|is near|differs); 0 of 1 claims are not testable\.", one)
 
 
 @pytest.mark.parametrize("key", ["tanabe2013", "xiong2018"])

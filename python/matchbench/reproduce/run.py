@@ -35,6 +35,12 @@ from matchbench.reproduce.tables import (
 MARKER = "claims.json"
 """The file that marks a directory as one of results."""
 
+_KINDS = {
+    "predicted": "of the claims predicted by a model",
+    "recovered": "of those recovered from inputs",
+    "recomputed": "of those recomputed from the paper's own numbers",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
@@ -139,6 +145,25 @@ class Reproduction:
                 }
             )
         return pl.DataFrame(rows, schema=COUNTS)
+
+    def answer(self) -> str:
+        """Say in a sentence what holds and what does not; the kinds of evidence are counted separately."""
+        words = {
+            "holds": ("holds", "hold"),
+            "near": ("is near", "are near"),
+            "differs": ("differs", "differ"),
+        }
+        texts = {
+            row["evidence"]: ", ".join(
+                f"{row[name]} {word[row[name] > 1]}" for name, word in words.items() if row[name]
+            )
+            for row in self.counts.iter_rows(named=True)
+        }
+        parts = [f"{_KINDS[kind]}, {text}" for kind, text in texts.items() if text]
+        untested = self.count("not testable")
+        rest = f"{untested} of {self.claims.height} claims are not testable"
+        text = "; ".join([*parts, rest])
+        return f"{text[0].upper()}{text[1:]}."
 
     def untested(self) -> str:
         """Say how many claims have no verdict, in one line."""

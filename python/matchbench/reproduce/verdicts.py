@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from matchbench import _native
 from matchbench.display import pages, plots
 from matchbench.display.output import make_directory, write_file
-from matchbench.reproduce import charts, figures
+from matchbench.reproduce import bibliography, charts, figures
 from matchbench.reproduce.evidence import EVIDENCE
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def write_page(found: Reproduction, directory: Path) -> None:
         An existing directory.
     """
     study = figures.study(found.study) if found.study else None
+    claims = _claims(found)
     page = pages.render(
         "verdicts.html",
         version=_native.version(),
@@ -39,7 +40,9 @@ def write_page(found: Reproduction, directory: Path) -> None:
         counts=found.counts.to_dicts(),
         meanings=EVIDENCE,
         untested=found.untested(),
-        claims=_claims(found),
+        paper=bibliography.publication(claims[0]["paper"]) if claims else None,
+        answer=found.answer(),
+        groups=[(title, is_open, rows) for title, is_open, rows in _groups(claims) if rows],
         contradictions=found.contradictions.to_dicts(),
         assumptions=_assumptions(found, study),
         agreement=found.agreement() if found.agreements.height else None,
@@ -79,6 +82,25 @@ def _assumptions(found: Reproduction, study: dict[str, Any] | None) -> list[dict
     return [
         {**about, "tried": found.assumption_values.filter(assumption=about["name"]).to_dicts()}
         for about in (study or {}).get("assumption", [])
+    ]
+
+
+def _groups(claims: list[dict[str, Any]]) -> list[tuple[str, bool, list[dict[str, Any]]]]:
+    """Divide the claims: those that say something, inputs that a model only gives back, and the others."""
+
+    def group(row: dict[str, Any]) -> int:
+        given_back = row["verdict"] == "holds" and row["evidence"] == "recovered"
+        if row["kind"] == "configuration" and (given_back or row["verdict"] == "not testable"):
+            return 1
+        return 2 if row["verdict"] == "not testable" else 0
+
+    parts: list[list[dict[str, Any]]] = [[], [], []]
+    for row in claims:
+        parts[group(row)].append(row)
+    return [
+        ("claims", True, parts[0]),
+        ("inputs: claims about what the models are built from", False, parts[1]),
+        ("claims that are not testable here, and why", False, parts[2]),
     ]
 
 
