@@ -28,7 +28,6 @@ PATH: Kind = ("a path", _is_path)
 TEXT: Kind = ("text", lambda value: isinstance(value, str))
 FLAG: Kind = ("True or False", lambda value: isinstance(value, bool))
 WHOLE: Kind = ("a whole number", _is_whole)
-COUNT: Kind = ("a whole number, 1 or more", lambda value: _is_whole(value) and value >= 1)
 NUMBER: Kind = (
     "a number",
     lambda value: isinstance(value, numbers.Real) and not isinstance(value, bool),

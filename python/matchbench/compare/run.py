@@ -8,7 +8,7 @@ from functools import partial
 
 from matchbench import interruptible
 from matchbench._native import Engine, Network
-from matchbench.arguments import CALLBACK, COUNT, FLAG, checked
+from matchbench.arguments import CALLBACK, FLAG, WHOLE, checked
 from matchbench.compare import coverage, intervals, reference
 from matchbench.compare.comparison import Comparison, Remark
 from matchbench.compare.replay_config import CONFIG, ReplayConfig
@@ -19,7 +19,7 @@ from matchbench.native_types import Progress, Report
 from matchbench.trace.trace import TRACES, Trace, Traces, opened
 
 
-@checked(traces=TRACES, engines=ENGINES, config=CONFIG, repeat=FLAG, jobs=COUNT, progress=CALLBACK)
+@checked(traces=TRACES, engines=ENGINES, config=CONFIG, repeat=FLAG, jobs=WHOLE, progress=CALLBACK)
 def compare(
     traces: Traces,
     engines: EngineName | Sequence[EngineName] = (),

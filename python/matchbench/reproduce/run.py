@@ -12,7 +12,7 @@ import polars as pl
 
 from matchbench import _native, interruptible
 from matchbench._native import Engine, MatchbenchError
-from matchbench.arguments import COUNT, TEXT, checked
+from matchbench.arguments import TEXT, WHOLE, checked
 from matchbench.display.output import whole_directory, write_file, write_table
 from matchbench.reproduce.evidence import EVIDENCE
 from matchbench.reproduce.tables import (
@@ -303,7 +303,7 @@ def check_choice(paper: str, *, systems: tuple[str, ...] = (), ids: tuple[str, .
     _chosen(dict(_native.claims_of(paper)), systems, ids)
 
 
-@checked(paper=TEXT, jobs=COUNT)
+@checked(paper=TEXT, jobs=WHOLE)
 def reproduce(paper: str, *, jobs: int | None = None) -> Reproduction:
     """Measure and judge every claim of `paper`.
 

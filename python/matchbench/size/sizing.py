@@ -21,7 +21,7 @@ import polars as pl
 
 from matchbench import _native
 from matchbench._native import Engine, MatchbenchError, Network
-from matchbench.arguments import CALLBACK, COUNT, checked, sequence
+from matchbench.arguments import CALLBACK, WHOLE, checked, sequence
 from matchbench.compare import columns, implausible
 from matchbench.compare.replay_config import CONFIG, ReplayConfig
 from matchbench.compare.result_tables import REFERENCE, label_of
@@ -178,7 +178,7 @@ class Sizings:
     traces=TRACES,
     engine=ENGINE,
     costs=sequence(ENGINE, "engines"),
-    buckets=sequence(COUNT, "whole numbers, 1 or more"),
+    buckets=sequence(WHOLE, "whole numbers"),
     config=CONFIG,
     progress=CALLBACK,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from matchbench.arguments import CALLBACK, COUNT, FLAG, PATH, checked, one_of
+from matchbench.arguments import CALLBACK, FLAG, PATH, WHOLE, checked, one_of
 from matchbench.sweep.cache import Cache, default_directory
 from matchbench.sweep.hardware import Costs
 from matchbench.sweep.result import Sweep, result_of
@@ -20,7 +20,7 @@ from matchbench.trace.trace import Trace
 
 @checked(
     study=one_of("a Study or the path of a study.toml", Study, str, os.PathLike),
-    jobs=COUNT,
+    jobs=WHOLE,
     cache=PATH,
     areas=PATH,
     allow_code=FLAG,
