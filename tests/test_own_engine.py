@@ -305,7 +305,7 @@ def test_an_engine_faster_than_the_bound_of_its_placement_is_marked_in_table_pag
     assert "walk_cc:plain+: implausible: " in done.stderr
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "<h3>implausible, not ranked; walk_cc:plain+: " in page
-    assert '<th scope="row">walk_cc:plain+ (library, implausible)</th>' in page
+    assert '<th scope="row">walk_cc:plain+ (library, implausible)</th>' in page.replace("<wbr>", "")
     assert page.count(took) >= 3  # answer, title and remark
 
 
