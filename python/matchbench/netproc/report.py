@@ -98,7 +98,7 @@ def slots(result: Result) -> Table:
         rows.append(
             [hart, role, _count(harts["packets"][place]), _count(harts["instructions"][place]), *shares]
         )
-    fixed = [">hart", "", ">packets", ">instructions", ">executed", ">squashed"]
+    fixed = [">hart", "role", ">packets", ">instructions", ">executed", ">squashed"]
     return [*fixed, *(f">{name}" for name in empty)], rows
 
 
@@ -110,7 +110,7 @@ def memory(result: Result) -> Table:
         [what, _count(number), tables.share(number / busy) if "busy" in what else None]
         for what, number in zip(found["what"], found["count"], strict=True)
     ]
-    return ["", ">count", ">of the cycles"], rows
+    return ["what", ">count", ">of the cycles"], rows
 
 
 def _show_windows(result: Result) -> None:

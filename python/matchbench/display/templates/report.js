@@ -64,6 +64,9 @@
       if (details.open && details.children.length === 1) {
         const place = document.createElement("div");
         place.className = "scroll";
+        place.tabIndex = 0;
+        place.role = "region";
+        place.ariaLabel = `${chart.getAttribute("aria-label")}: data`;
         place.append(dataTable(spec));
         details.append(place);
       }
