@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from matchbench import __version__
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -68,6 +66,9 @@ def is_quiet() -> bool:
 
 def collect(command: str) -> None:
     """Collect what the command prints, for :func:`finished`."""
+    # Imported here, since the compiled module is not there yet when the packages are installed.
+    from matchbench import __version__
+
     _output.document = {
         "command": command,
         "version": __version__,
