@@ -129,7 +129,7 @@ def test_a_file_longer_than_its_header_says_is_refused_before_it_is_unpacked(
     assert sum(each.stat().st_size for each in (tmp_path / "inside" / "t").iterdir()) == 0
 
 
-@pytest.mark.parametrize("content", [bytes(63), bytes(64), b"x" * (10 << 20)])
+@pytest.mark.parametrize("content", [b"x" * 63, b"x" * 64, b"x" * (10 << 20)])
 def test_a_file_without_a_header_is_refused_before_it_is_unpacked(tmp_path: Path, content: bytes) -> None:
     path = pack(tmp_path / "x.tar.xz", [file("t/rank-00000.mbt", content)])
     assert refusal(path, tmp_path).startswith("rank-00000.mbt: f")

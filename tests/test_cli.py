@@ -322,7 +322,7 @@ def test_a_comparison_writes_every_file(matchbench: Command, halo: mb.Trace, tmp
         "plots",
     }
     # Every search of this trace visits one entry at most, so there is no plot by depth.
-    plots = {f"halo.{name}.{ending}" for name in ("slowdown", "queues") for ending in ("png", "svg")}
+    plots = {f"halo.{name}.{ending}" for name in ("cost", "queues") for ending in ("png", "svg")}
     assert {path.name for path in (tmp_path / "r" / "plots").iterdir()} == plots
     message = "r: found earlier output; choose another directory or give --force"
     assert_refused(matchbench(*words), message)

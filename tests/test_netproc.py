@@ -17,6 +17,7 @@ from matchbench.cli import main
 from matchbench.display import tables
 from matchbench.netproc import charts
 from matchbench.netproc import machine as netproc
+from matchbench.netproc import report as netproc_report
 
 HANDLER = """
 #include "handler.h"
@@ -117,7 +118,7 @@ def test_shares_of_issue_slots_add_up(capsys: pytest.CaptureFixture[str], tmp_pa
     assert shares["share"].sum() == pytest.approx(1)
     harts = runs[0].report["harts"]
     (memory,) = shares.filter(use="memory")["share"]
-    every = sum(map(sum, (harts["used"], *(harts[cause] for cause in charts.causes(runs[0])))))
+    every = sum(map(sum, (harts["used"], *(harts[cause] for cause in netproc_report.causes(runs[0])))))
     assert memory == pytest.approx(sum(harts["memory"]) / every)
 
 

@@ -604,7 +604,7 @@ def test_a_program_without_messages_has_a_result_on_every_engine(
     assert rows["matches"].sum() == 0
     assert set(rows["slowdown"]) == {1.0}
     page = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    charts = [f'aria-label="{trace.name}: application slowdown by engine"' for trace in silent]
+    charts = [f'aria-label="{trace.name}: cost of matching by engine"' for trace in silent]
     assert [page.count(chart) for chart in charts] == [1] * len(silent)
     # One for each trace, and one for all.
     assert page.count('<div class="chart ') == len(silent) + 1

@@ -272,7 +272,7 @@ def words(run: ChipRun, program: Path, counts: Path) -> list[str]:
     if run.transport == "shm" and run.program != "overlap" and "MB_MPI_TOUCH" not in run.environment:
         environment.append("MB_MPI_TOUCH=1")
     return [
-        *("chip", "run", "--quiet", "--mode", "markers", "--json", str(counts), "--force"),
+        *("chip", "run", "--quiet", "--mode", "markers", "-o", str(counts), "--force"),
         *("--ranks", str(run.ranks), "--cores", str(run.cores), "--core", run.core),
         *(
             ("--transport", "shm")

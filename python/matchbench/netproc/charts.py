@@ -14,6 +14,7 @@ import polars as pl
 from matchbench.display.chart_parts import LEGEND, WIDTH, Spec, data
 from matchbench.netproc import machine as netproc
 from matchbench.netproc.machine import Result
+from matchbench.netproc.report import causes
 
 EXECUTED, SQUASHED = "executed", "squashed"
 COLOURS = {
@@ -51,13 +52,6 @@ class Chart:
     description: str
     spec: Spec
     trace: str = ""
-
-
-def causes(result: Result) -> list[str]:
-    """Return the causes of empty issue slots that occurred."""
-    harts = result.report["harts"]
-    names = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
-    return [name for name in names if any(harts[name])]
 
 
 def rates(results: Sequence[Result]) -> pl.DataFrame:

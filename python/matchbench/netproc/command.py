@@ -20,9 +20,7 @@ from matchbench.display import document, tables
 from matchbench.display.output import check_file, reserved_directory, whole_file, write_file, write_files
 from matchbench.native_types import Parameter
 from matchbench.netproc import machine as netproc
-from matchbench.netproc import page
-from matchbench.netproc.page import MARKER
-from matchbench.netproc.report import everything, show_comparison, show_run
+from matchbench.netproc.report import MARKER, everything, show_comparison, show_run
 from matchbench.parameters import parse_assignments
 from matchbench.parameters import show as show_parameters
 
@@ -315,6 +313,9 @@ def _run(
         if diagram_file is not None and diagram is not None and _began(results[0], kanata):
             write_file(stack.enter_context(whole_file(diagram_file, force=force)), diagram)
         if output is not None:
+            # Imported here so that `--help` is fast.
+            from matchbench.netproc import page
+
             page.write(results, found.name, output, with_charts=not table_only, plots=plots, force=force)
     with tables.ignoring_closed_pipe() if output is not None else nullcontext():
         if document.is_collected():

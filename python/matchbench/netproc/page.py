@@ -12,9 +12,6 @@ from matchbench.display.output import make_directory, whole_directory, write_fil
 from matchbench.netproc import charts, report
 from matchbench.netproc.machine import Result
 
-MARKER = "netproc.json"
-"""The file that marks a directory as one of results."""
-
 
 def write(
     results: Sequence[Result],
@@ -45,8 +42,8 @@ def write(
     MatchbenchError
         When `directory` is in use or cannot be written.
     """
-    with whole_directory(directory, marker=MARKER, force=force) as partial:
-        write_file(partial / MARKER, report.json_text(results, name))
+    with whole_directory(directory, marker=report.MARKER, force=force) as partial:
+        write_file(partial / report.MARKER, report.json_text(results, name))
         write_file(partial / "netproc.csv", report.csv_of_totals(results, name))
         if plots:
             from matchbench.netproc.plots import save  # matplotlib takes a second to load

@@ -8,8 +8,10 @@ from typing import Any
 from matchbench.display import tables
 from matchbench.display.output import csv_text
 from matchbench.netproc import machine as netproc
-from matchbench.netproc.charts import causes
 from matchbench.netproc.machine import Result
+
+MARKER = "netproc.json"
+"""The file that marks a directory as one of results."""
 
 MOST_WINDOWS = 20
 """Windows that a run prints: those of the 2000 packets of a scenario."""
@@ -17,6 +19,13 @@ MOST_WINDOWS = 20
 
 Table = tuple[list[str], list[list[object]]]
 """Headings, where a leading `>` marks a column of numbers, and rows."""
+
+
+def causes(result: Result) -> list[str]:
+    """Return the causes of empty issue slots that occurred."""
+    harts = result.report["harts"]
+    names = [name for name in harts if name not in {"hart", "packets", "instructions", "used", "squashed"}]
+    return [name for name in names if any(harts[name])]
 
 
 def answer(results: Sequence[Result], name: str) -> str:
