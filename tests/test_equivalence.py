@@ -71,7 +71,8 @@ def test_a_storm_costs_the_same_by_receives_and_by_matched_probes(
         rows[form] = _row(trace)
     wanted = rows["recv"]
     for form, row in rows.items():
-        assert row["visits_max"] == 600, form
+        # A receive of the barrier, whose message came last, passes all of them too.
+        assert row["visits_max"] in {600, 601}, form
         for column in ("matches", "match_latency_mean_ns", "match_latency_p99_ns", "match_latency_max_ns"):
             # Messages of the barrier find each other at once or wait for each other, as they come.
             assert row[column] == pytest.approx(wanted[column], rel=0.02), (form, column)
