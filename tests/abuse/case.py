@@ -164,7 +164,7 @@ def _become(
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if memory is not None:
-            os.execv(sys.executable, [sys.executable, "-m", "matchbench", *words])  # noqa: S606
+            os.execv(sys.executable, [sys.executable, "-m", "matchbench", *words])  # noqa: S606 # words of the table, no shell
         import matchbench.__main__ as program
 
         sys.argv = ["matchbench", *words]

@@ -60,7 +60,7 @@ class Command(click.Command):
 
 
 class Passing(Command):
-    """A command that passes on the output of another program, and so prints no document."""
+    """A command that passes on the output of another program or converses, and so prints no document."""
 
     shared = SHARED[1:]
 

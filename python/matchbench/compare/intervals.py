@@ -13,6 +13,7 @@ from matchbench._native import MatchbenchError
 from matchbench.compare import columns
 from matchbench.compare.answer_text import percent
 from matchbench.display import tables
+from matchbench.display.document import Shown
 
 if TYPE_CHECKING:
     from matchbench.trace.trace import Trace
@@ -145,9 +146,9 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"{row['engine']}:{row['preset']}",
         row["timing"],
-        f"{row['recordings']}",
-        *three("slowdown", lambda value: "-" if value is None else f"{value:.3f}"),
-        *three("cost_share", lambda value: "-" if value is None else percent(value)),
+        tables.count(row["recordings"]),
+        *three("slowdown", lambda value: tables.fixed(value, 3)),
+        *three("cost_share", lambda value: Shown("-" if value is None else percent(value), value, "1")),
         *three("match_latency_mean", tables.time, "_ns"),
         *three("blocked_share", tables.share),
     )

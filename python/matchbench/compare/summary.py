@@ -70,12 +70,8 @@ def _own(row: Mapping[str, Any]) -> str:
     return f" ({', '.join(filter(None, said))})" if any(said) else ""
 
 
-def _marked(events: int) -> str:
-    return f"! {tables.count(events)}" if events else "0"
-
-
 def _overflows(row: Mapping[str, Any]) -> str:
-    return _marked(row["posted_overflows"] + row["unexpected_overflows"])
+    return tables.events(row["posted_overflows"] + row["unexpected_overflows"])
 
 
 def _quartiles(row: Mapping[str, Any]) -> str:
@@ -93,9 +89,7 @@ _APPLICATION = Shown(
     lambda row: tables.time(row["time_ns"]) if row["finished"] else "not finished",
     "time_ns",
 )
-_SLOWDOWN = Shown(
-    ">slowdown", lambda row: "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}", "slowdown"
-)
+_SLOWDOWN = Shown(">slowdown", lambda row: tables.fixed(row["slowdown"], 3), "slowdown")
 _MATCH_MEAN = Shown(">match mean", _of("match_latency_mean_ns", tables.time), "match_latency_mean_ns")
 _P99 = Shown(">p99", _of("match_latency_p99_ns", tables.time), "match_latency_p99_ns", 2)
 _BLOCKED = Shown(">blocked", _of("blocked_share", tables.share), "blocked_share")
@@ -115,8 +109,8 @@ SIMULATED_COLUMNS = (
     Shown(">posted max", _of("posted_max", tables.count), "posted_max", 1),
     Shown(">unexpected max", _of("unexpected_max", tables.count), "unexpected_max", 1),
     Shown(">overflows", _overflows, "posted_overflows unexpected_overflows"),
-    Shown(">spilled", _of("spilled", _marked), "spilled", 1),
-    Shown(">refused", _of("refused", _marked), "refused", 1),
+    Shown(">spilled", _of("spilled", tables.events), "spilled", 1),
+    Shown(">refused", _of("refused", tables.events), "refused", 1),
     _BLOCKED,
     Shown(">assumed", _of("assumed_share", tables.share), "assumed_share", 2),
 )

@@ -275,6 +275,16 @@ def decimal(number: float | None) -> Shown:
     return Shown("-" if number is None else _four(number), number)
 
 
+def fixed(number: float | None, digits: int) -> Shown:
+    """Format a number with this many digits after the point."""
+    return Shown("-" if number is None else f"{number:.{digits}f}", number)
+
+
+def events(number: int) -> Shown:
+    """Format a count of what should not happen, with a mark if it did."""
+    return Shown(f"! {count(number)}" if number else "0", number)
+
+
 def _four(number: float) -> str:
     if number == 0:
         return "0"

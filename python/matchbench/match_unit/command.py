@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from matchbench import MatchbenchError, _native
-from matchbench.cli.usage import Choice
+from matchbench.cli.usage import Choice, Passing
 from matchbench.cli.whole_summaries import WholeSummaries
 from matchbench.display import document, tables
 from matchbench.display.output import check_file, csv_text, write_files
@@ -127,6 +127,7 @@ def _compare(setup: Setup, report: Report) -> int:
 
 
 @command.command(
+    cls=Passing,
     epilog="""
     Examples:
 
@@ -138,7 +139,7 @@ def _compare(setup: Setup, report: Report) -> int:
     Without -x and --script, commands come from the terminal, or line by line from standard input.
     Exit status: 0 done, 1 the program violated the protocol in a script, 2 bad input or a rejected
     command in a script.
-    """
+    """,
 )
 @inputs
 @click.option(

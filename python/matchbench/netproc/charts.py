@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,8 +97,7 @@ def windows(results: Sequence[Result]) -> pl.DataFrame:
     rows = []
     for result in results:
         found = result.report["windows"]
-        ends = [sum(found["packets"][: place + 1]) for place in range(len(found["packets"]))]
-        pairs = zip(ends, found["packets_per_second"], strict=True)
+        pairs = zip(itertools.accumulate(found["packets"]), found["packets_per_second"], strict=True)
         rows += [(result.architecture, end, rate) for end, rate in pairs]
     schema = {"architecture": pl.String, "packets": pl.Int64, "rate": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from matchbench.display import tables
+from matchbench.display import document, tables
+from matchbench.display.document import Shown
 from matchbench.reproduce.evidence import EVIDENCE
 from matchbench.reproduce.run import Reproduction
 
@@ -179,18 +180,18 @@ def _contradiction(row: dict[str, Any]) -> list[tuple[object, ...]]:
 
 def _span(row: dict[str, Any]) -> tuple[int, str, int]:
     """Give fewest, mean and most claims that hold."""
-    return row["holds_fewest"], f"{row['holds_mean']:.1f}", row["holds_most"]
+    return row["holds_fewest"], tables.fixed(row["holds_mean"], 1), row["holds_most"]
 
 
 def _cut(text: str) -> str:
     """Shorten the text of a cell; the files have the whole text."""
-    return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
+    return text if len(text) <= _CELL or document.is_collected() else f"{text[: _CELL - 1]}…"
 
 
 def _error(error: float | None) -> str:
     if error is None:
         return ""
-    return "0" if error == 0 else f"{100 * error:+.3g} %"
+    return Shown("0" if error == 0 else f"{100 * error:+.3g} %", error, "1")
 
 
 def _grouped(claims: pl.DataFrame, *verdicts: str, by: str = "reason") -> list[tuple[str, list[str]]]:

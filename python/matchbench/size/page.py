@@ -114,20 +114,16 @@ def bucket_rows(sizings: Sizings, trace: str) -> list[tuple[Any, ...]]:
 
 def cost_rows(sizings: Sizings, trace: str) -> list[tuple[Any, ...]]:
     """Give the cells of the replays with other sizes."""
-
-    def marked(events: int) -> str:
-        return f"! {tables.count(events)}" if events else "0"
-
     return [
         (
             f"{row['engine']}:{row['preset']}" + (f" ({MARK})" if row["implausible"] else ""),
             row["parameter"],
             tables.count(row["structure_entries"]),
             *("-" if row[name] is None else tables.count(row[name]) for name in _WHOLE),
-            marked(row["posted_overflows"] + row["unexpected_overflows"]),
-            marked(row["spilled"]),
-            marked(row["refused"]),
-            "-" if row["slowdown"] is None else f"{row['slowdown']:.3f}",
+            tables.events(row["posted_overflows"] + row["unexpected_overflows"]),
+            tables.events(row["spilled"]),
+            tables.events(row["refused"]),
+            tables.fixed(row["slowdown"], 3),
             tables.time(row["match_latency_mean_ns"]),
             tables.time(row["match_search_mean_ns"]),
             tables.time(row["match_waiting_mean_ns"]),

@@ -10,6 +10,7 @@ import polars as pl
 
 from matchbench.compare.implausible import MARK
 from matchbench.display import tables
+from matchbench.display.document import Shown
 
 if TYPE_CHECKING:
     from matchbench.sweep.result import Sweep
@@ -80,8 +81,8 @@ def _cells(
     return (
         row["design"],
         *(_value(row[axis]) for axis in sweep.axes),
-        unfinished if row["slowdown"] is None else f"{row['slowdown']:.4f}",
-        *(["-" if row["slowdown_max"] is None else f"{row['slowdown_max']:.4f}"] if has_worst else []),
+        unfinished if row["slowdown"] is None else tables.fixed(row["slowdown"], 4),
+        *([tables.fixed(row["slowdown_max"], 4)] if has_worst else []),
         tables.time(row["match_latency_mean_ns"]),
         *(_cost(row, name) for name in costs),
         ", ".join([*(name for name in ("best", "knee", "pareto") if row[name]), *_doubt(row)]),
@@ -114,4 +115,6 @@ def _cost(row: Mapping[str, Any], name: str) -> str:
 def _value(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, int | float):
+        return Shown(f"{value:g}" if isinstance(value, float) else str(value), value)
+    return str(value)
