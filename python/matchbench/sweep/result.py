@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from matchbench.display.output import whole_directory, write_file, write_parts, 
 from matchbench.sweep import analysis
 from matchbench.sweep.answer import sentences
 from matchbench.sweep.hardware import cost_axis
-from matchbench.sweep.rows import PARAMETERS, Points
+from matchbench.sweep.rows import PARAMETERS, PART, Points
 from matchbench.sweep.run import SweepRun
 from matchbench.sweep.study import Study
 
@@ -100,8 +101,9 @@ class Sweep:
         from matchbench.sweep.report import write_report
 
         with whole_directory(directory, marker=MARKER, force=force) as partial:
-            for name in ("variants", "parameters"):
-                write_table(getattr(self, name), partial, name)
+            write_table(self.parameters, partial, "parameters")
+            slices = self.variants.iter_slices(PART)
+            write_parts(itertools.chain([self.variants.clear()], slices), partial, "variants")
             write_parts(self.parts.parts(), partial, "points")
             what = {
                 "question": self.study.question,
@@ -186,10 +188,13 @@ def _marked(
 ) -> pl.DataFrame:
     """Add the columns `best`, `pareto` and `knee`."""
     column = MEASURES[measure]
-    rows = _ranked(variants.with_row_index("_at"), column)
     compared = [MEASURES.get(name, name) for name in objectives] or [column]
     if cost and not set(compared) - set(MEASURES.values()):
         compared.append(cost[0])
+    over = analysis.cost_column(variants, cost, axes)
+    used = dict.fromkeys(name for name in (column, *compared, cost and cost[0], over) if name)
+    # Columns that are not used would be copied by each step.
+    rows = _ranked(variants.with_row_index("_at"), column).select("_at", *used)
     known = rows.drop_nulls(compared)
     marks: dict[str, set[int]] = {"best": set(), "pareto": set(), "knee": set()}
     if len(compared) > 1:
@@ -198,7 +203,7 @@ def _marked(
     if rows.height:
         tie = [column, *([cost[0]] if cost else [])]
         marks["best"] = set(rows.sort(tie, maintain_order=True)["_at"].head(1))
-    if over := analysis.cost_column(variants, cost, axes):
+    if over:
         line = analysis.envelope(rows, column, over)
         at = analysis.knee([analysis.Point(*point) for point in line.select(over, column).rows()])
         if at is not None:

@@ -59,10 +59,10 @@ def chosen(sweep: Sweep, most: int) -> pl.DataFrame:
     if sweep.variants.height <= most:
         return sweep.variants
     marked = pl.any_horizontal("best", "knee", "pareto")
-    first = sweep.variants.with_row_index("_at").sort(
-        [~marked, pl.col(sweep.measure_column())], nulls_last=True, maintain_order=True
-    )
-    return first.head(most).sort("_at").drop("_at")
+    measure = sweep.measure_column()
+    keys = sweep.variants.select(~marked, measure).with_row_index("_at")
+    first = keys.sort(keys.columns[1], measure, nulls_last=True, maintain_order=True).head(most)
+    return sweep.variants[first["_at"].sort()]
 
 
 def rows(sweep: Sweep, variants: pl.DataFrame) -> list[tuple[str, ...]]:
